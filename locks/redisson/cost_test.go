@@ -32,8 +32,7 @@ func sentBy(t testing.TB, s *redistest.Server) int {
 	return 0
 }
 
-// An uncontended acquire and release is one script each, and at most one command
-// more that nobody waits for.
+// An uncontended acquire and release is one script each, and at most one more command in the background.
 func TestUncontendedCost(t *testing.T) {
 	for name, test := range map[string]struct {
 		opener locks.Opener
@@ -168,7 +167,7 @@ func TestCostInEveryMode(t *testing.T) {
 					waiting := ask(t.Context(), b, asks(time.Hour))
 					await(t, "the waiter parks", parking)
 					before = wireB.Sent()
-					// Somebody else waits for a while and is refused; the sleeper says nothing.
+					// Another client waits for a while and is refused; the sleeper sends nothing.
 					refuse(t, a, locks.Request{Keys: []string{name}, Owner: "another", TTL: time.Hour, Wait: 300 * time.Millisecond})
 					if sent := cost(wireB, before); len(sent) > 0 {
 						t.Errorf("a waiter sent %v while it slept", sent)
@@ -264,8 +263,8 @@ func TestWaitersShareASubscription(t *testing.T) {
 	wg.Wait()
 }
 
-// A lock of several pays for each: one script to take it, one command to set its lease, which
-// Redisson sends too, and one script to give it back. Whoever waits sends nothing while it sleeps.
+// A multi-lock costs for each lock one script to take it, one command to set its lease, as in Redisson, and one script to
+// release it. A waiter sends nothing while it sleeps.
 func TestCostOfSeveral(t *testing.T) {
 	for name, of := range map[string]func(redisson.Options) locks.Opener{
 		"redisson-multi": redisson.NewMulti, "redisson-redlock": redisson.NewRedLock,

@@ -33,34 +33,32 @@ var (
 	fairGiveUpF1  = goredis.NewScript("fair_give_up_f1.lua", fairGiveUpF1Lua)
 )
 
-// Form is one of the variants that the fair lock has had.
+// Form is a variant of the fair lock.
 type Form string
 
-// The forms. They differ in when a waiter counts as dead, and in the answer to the waiters
-// behind it.
+// The forms differ in when a waiter counts as dead, and in the answers to the waiters behind it.
 const (
-	F0 Form = "F0" // printed in an article, never released: the time of day is added twice
+	F0 Form = "F0" // from an article, never released: it adds the time of day twice
 	F1 Form = "F1" // 3.5.5 to 3.11.0: 5 s behind the head
 	F2 Form = "F2" // 3.11.1 to 3.13.2: 5 s behind the one before
 	F3 Form = "F3" // 3.13.3 to 3.31: the caller's wait, or 5 minutes
-	F4 Form = "F4" // today's: no negative waits
+	F4 Form = "F4" // current: no negative waits
 )
 
 // oldLife is how long a waiter counts as alive in the forms before F3.
 const oldLife = 5 * time.Second
 
-// fair serves clients in the order of their requests. Waiters are in a list, and in a sorted set
-// with the time after which they count as dead. These times are those of the clients' clocks:
-// a client whose clock is ahead empties the queue (hazard R-4). A waiter that dies at
-// the head blocks the queue until its time (hazard R-2), and the waiters behind it get the answer
-// to ask again at once, all the time (hazard R-3).
+// fair serves clients in the order of their requests. Waiters are in a list, and in a sorted set with the time after which
+// they count as dead. The times come from the clients' clocks: a client whose clock is ahead empties the queue (hazard
+// A waiter that dies at the head blocks the queue until its time (hazard R-2), and the waiters behind it are told to
+// retry at once, again and again (hazard R-3).
 type fair struct{ form Form }
 
 var _ kind = fair{}
 
 func (k fair) keys(key string) []string { return []string{key, fairQueue(key), fairTimeouts(key)} }
 
-// life is how long the waiter of a hold counts as alive.
+// life returns how long the waiter of a hold counts as alive.
 func (k fair) life(l *locker, h *hold) int64 {
 	if h.wait > 0 {
 		return h.wait.Milliseconds()
@@ -89,8 +87,8 @@ func (k fair) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	return queued(left, refused, err)
 }
 
-// queued reads the reply of the fair lock's acquire scripts: nil, or how long to wait,
-// which can be below 0 in the earlier forms (hazard R-6).
+// queued reads the reply of the fair lock's acquire scripts: nil, or the time to wait, which can be negative in the
+// earlier forms (hazard R-6).
 func queued(left int64, refused bool, err error) (grant, error) {
 	if err != nil {
 		return grant{}, err

@@ -15,9 +15,8 @@ var (
 	fencedAcquire    = goredis.NewScript("fenced_acquire.lua", fencedAcquireLua)
 )
 
-// fenced is the plain lock whose grants are counted in the script that grants. The
-// counter lives as long as the server keeps it: a replica that is behind, a
-// restart without data or an eviction make numbers come again (hazard R-33).
+// fenced is the plain lock with a counter that the acquire script increments. The counter lives as long as the server
+// keeps it: after a failover to a stale replica, a restart without data or an eviction, numbers repeat (hazard R-33).
 type fenced struct{ rlock }
 
 var _ kind = fenced{}
@@ -30,8 +29,8 @@ func (fenced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	if len(reply) != 2 {
 		return grant{}, fmt.Errorf("run fenced_acquire.lua: %d numbers, wanted 2", len(reply))
 	}
-	// {-1, n} is a grant. A key without an expiry gives {-1, -1}, which Redisson's
-	// client would take for one as well (R-34, not ported: nobody has seen it run).
+	// {-1, n} is a grant. A key without an expiry gives {-1, -1}, which Redisson's client would also take for a grant
+	// (R-34, not ported, because it was never observed).
 	if reply[1] > 0 {
 		return grant{granted: true, token: uint64(reply[1])}, nil
 	}

@@ -68,8 +68,8 @@ func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
 	}
 }
 
-// What comes of R-1: the head dies, and the free lock is nobody's. Today's form goes on
-// after minutes, the article's never.
+// Consequence of R-1: the head dies, and no client gets the free lock. The current form continues after minutes, the form
+// of the article never.
 func TestR1QueueStandsStillBehindADeadHead(t *testing.T) {
 	for _, test := range []struct {
 		form   redisson.Form
@@ -97,8 +97,8 @@ func TestR1QueueStandsStillBehindADeadHead(t *testing.T) {
 	}
 }
 
-// a waiter is killed while it stands at the head. Its holder releases, the lock is
-// free, and nobody gets it until the dead one's time is over.
+// a waiter at the head is killed. The holder releases, and no client gets the free lock until the dead waiter's time
+// is over.
 func TestR2DeadHeadBlocksAll(t *testing.T) {
 	s := redistest.Start(t)
 	var shift time.Duration
@@ -118,7 +118,7 @@ func TestR2DeadHeadBlocksAll(t *testing.T) {
 	if ahead := scores(t, s)[0]; ahead < 5*time.Minute || ahead > 6*time.Minute+time.Second {
 		t.Errorf("the dead waiter is evicted in %v, want 5 to 6 minutes", ahead)
 	}
-	shift = 6*time.Minute + time.Second // the time passes, for whoever asks next
+	shift = 6*time.Minute + time.Second // the dead waiter's time is over
 	give(t, take(t, b, request("", time.Minute, 0)))
 
 	// The sibling without a queue, in the same way: a dead waiter of RLock is nothing at all.
@@ -168,7 +168,7 @@ func TestR3HotSpinBehindADeadHead(t *testing.T) {
 	before := calls(t, s, "evalsha", "eval")
 	ctx, stop := context.WithCancel(t.Context())
 	waiter := ask(ctx, b, request("", time.Minute, 4*time.Minute))
-	redistest.Await(t, "a waiter that nobody can serve sends a thousand scripts", func() bool {
+	redistest.Await(t, "a waiter that is never served sends a thousand scripts", func() bool {
 		return calls(t, s, "evalsha", "eval")-before > 1000
 	})
 	stop()
@@ -243,17 +243,17 @@ func TestR6NegativeWait(t *testing.T) {
 			now := time.Now()
 			asks("holder", now)
 			if n := asks("waiter", now); n <= 0 {
-				t.Fatalf("a new waiter is told %d ms", n)
+				t.Fatalf("a new waiter got %d ms", n)
 			}
 			s.Client.PExpire(t.Context(), "a", 10*time.Minute)
 			if n := asks("waiter", now.Add(90*time.Second)); (n < 0) != test.negative {
-				t.Errorf("asked again after 90 s the waiter is told %d ms", n)
+				t.Errorf("after 90 s the waiter got %d ms", n)
 			}
 		})
 	}
 }
 
-// nobody finds out from a release that the lock had expired.
+// a release does not report that the lock had expired.
 func TestR37ReleaseOfAnExpiredFairLockSucceeds(t *testing.T) {
 	s := redistest.Start(t)
 	for name, test := range map[string]struct {

@@ -153,7 +153,7 @@ func TestR20DowngradeTellsNobody(t *testing.T) {
 	if n := calls(t, s, "publish") - before; n != 0 {
 		t.Errorf("the downgrade has told %d times, the hazard wants never", n)
 	}
-	// Who asks anew comes in: the lock is there to be shared.
+	// A new request is granted, because the lock is shared.
 	c, _ := open(t, redisson.NewReadWrite(hasty), s, 3)
 	give(t, take(t, c, read(request("", time.Minute, 0))))
 	select {
@@ -215,7 +215,7 @@ func TestR23MessageBeforeTheSleep(t *testing.T) {
 			}
 			select {
 			case won := <-waiting:
-				t.Errorf("got %v, the hazard wants it to sleep beside a free lock", won.err)
+				t.Errorf("got %v, the hazard is that it sleeps although the lock is free", won.err)
 			case <-time.After(200 * time.Millisecond): // and for the hour that the holder had left
 			}
 			stop()
@@ -271,14 +271,14 @@ func TestD2KeyGoneBeforeItsTime(t *testing.T) {
 	held := take(t, a, request("", 0, 0))
 	s.Client.Del(t.Context(), "a")
 	give(t, take(t, b, request("", time.Minute, 0)))
-	await(t, "the holder is told", held.(locks.Watched).Lost())
+	await(t, "the holder gets the notice", held.(locks.Watched).Lost())
 	if err := held.Release(t.Context()); err != locks.ErrNotHeld {
 		t.Errorf("release: got %v, want not held", err)
 	}
 }
 
-// three locks in turn; the third is slow. With the caller's lease on each child the first
-// child ends before the last is there, and somebody else takes it.
+// three locks are taken one after the other, and the third is slow. With the caller's lease on each child, the lease
+// of the first ends before the last is granted, and another client takes it.
 func TestR28ChildLeaseShorterThanTheWait(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -16,8 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Of a client whose server was killed one goroutine of the library's outlives it
-	// for up to a second, asleep.
+	// After the death of a server one goroutine of the client library sleeps for up to a second.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
@@ -118,8 +117,7 @@ func reached(p redisson.Point) (redisson.Options, <-chan struct{}) {
 	}), at
 }
 
-// stopAt stops a client the first time that it is at a point, until goOn is closed.
-// What else there was to call is called as well.
+// stopAt stops a client the first time that it reaches a point, until goOn is closed. It also calls the previous function.
 func stopAt(o *redisson.Options, p redisson.Point) (there <-chan struct{}, goOn chan<- struct{}) {
 	at, on := make(chan struct{}), make(chan struct{})
 	var once sync.Once

@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// sweepLinger is how long latches are collected. They may lie about for their
-	// whole time, so nothing is lost by deleting several at once.
+	// sweepLinger is how long latches are collected. They expire anyway, so several can be deleted at once.
 	sweepLinger  = 100 * time.Millisecond
 	sweepTimeout = time.Second
 	sweepMax     = 100 // latches deleted by one command
 )
 
-// sweeper deletes latches that have done their work, without anybody waiting for it.
-// It is one command for all that were left within a tenth of a second.
+// sweeper deletes latches that are no longer needed, in the background. One command deletes all latches of a tenth of a
+// second.
 type sweeper struct {
 	client conn
 
@@ -34,8 +33,7 @@ type sweeper struct {
 
 func newSweeper(c conn) *sweeper { return &sweeper{client: c, closing: make(chan struct{})} }
 
-// add leaves a latch to be deleted. A release can be under way while its client is closed;
-// what it leaves then expires.
+// add schedules the deletion of a latch. If the client is being closed, the latch expires.
 func (s *sweeper) add(latch string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *sweeper) sweep() {
 	}
 }
 
-// del deletes. What it misses expires.
+// del deletes latches. Latches that it misses expire.
 func (s *sweeper) del(latches []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
@@ -89,7 +87,7 @@ func (s *sweeper) del(latches []string) {
 	}
 }
 
-// close sweeps once more and waits for it.
+// close deletes the remaining latches and waits for that.
 func (s *sweeper) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -98,8 +96,8 @@ func (s *sweeper) close() {
 	s.running.Wait()
 }
 
-// bySlot groups what one command may name together: in a cluster keys of one slot,
-// elsewhere everything. The order inside a group is kept.
+// bySlot groups items that one command may name together: those of one slot in a cluster, otherwise all. It keeps the
+// order within a group.
 func bySlot[T any](c conn, items []T, key func(T) string) [][]T {
 	if _, cluster := c.(*redis.ClusterClient); !cluster || len(items) < 2 {
 		return [][]T{items}

@@ -29,9 +29,9 @@ type lease struct {
 	dogOwner string
 
 	mu     sync.Mutex
-	begun  bool // a release has begun
-	ended  bool // and was answered
-	doubts int  // its requests without an answer
+	begun  bool // a release was sent
+	ended  bool // a release was answered
+	doubts int  // number of requests without an answer
 }
 
 type (
@@ -71,7 +71,7 @@ var (
 	_ locks.Fenced  = watchedToken{}
 )
 
-// withToken adds a fencing token to a lease, if there is one.
+// withToken adds the fencing token to a lease, if there is one.
 func withToken(l locks.Lease, n uint64) locks.Lease {
 	if n == 0 {
 		return l
@@ -87,18 +87,17 @@ func withToken(l locks.Lease, n uint64) locks.Lease {
 	return l
 }
 
-// Token is the number of the grant.
+// Token returns the number of the grant.
 func (t token) Token() uint64 { return uint64(t) }
 
-// Lease is the lease that the watchdog renews.
+// Lease returns the length of the lease that the watchdog renews.
 func (l *kept) Lease() time.Duration { return l.hold.lease }
 
 // Lost is closed when the watchdog has found that another client holds the lock, or when no
 // renewal has succeeded for a whole lease.
 func (l *watched) Lost() <-chan struct{} { return l.lost }
 
-// Release releases the hold. It is sent again, under the same id, until a server
-// answers. An answer is final.
+// Release releases the hold. It repeats the request with the same id until a server answers. The answer is final.
 func (l *lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +107,7 @@ func (l *lease) Release(ctx context.Context) error {
 	if !l.begun {
 		l.begun = true
 		if l.dog != nil {
-			// A release that fails must not leave a renewal behind that keeps the lock for
-			// ever (hazard R-10).
+			// A failed release must not leave a renewal behind that keeps the lock forever (hazard R-10).
 			l.dog.remove(l.hold.key, l.dogOwner)
 		}
 	}
@@ -130,8 +128,8 @@ func (l *lease) Release(ctx context.Context) error {
 	}
 }
 
-// answered ends the lease. "Not held" is definite only if every request was
-// answered: one that was not may have given the hold back, without a latch to tell.
+// answered ends the lease. "Not held" is definite only if every request was answered: without latches, an unanswered
+// request may have released the hold.
 func (l *lease) answered(held bool) error {
 	l.ended = true
 	if !l.locker.o.NoLatch && held {
@@ -141,7 +139,7 @@ func (l *lease) answered(held bool) error {
 	case held:
 		return nil
 	case l.doubts > 0:
-		return l.fault(fmt.Errorf("it was not held any more; %d earlier requests were not answered and may have released it", l.doubts))
+		return l.fault(fmt.Errorf("it was no longer held; %d earlier requests were not answered and may have released it", l.doubts))
 	}
 	return locks.ErrNotHeld
 }
@@ -168,7 +166,7 @@ func worthRetrying(err error) bool {
 	return false
 }
 
-// pause sleeps before a request is repeated. It fails if the context ends or the handle is closed.
+// pause sleeps before a repetition. It fails if the context ends or the handle is closed.
 func (l *locker) pause(ctx context.Context, attempt int) error {
 	timer := time.NewTimer(l.o.retryDelay(attempt, l.draw))
 	defer timer.Stop()
@@ -177,14 +175,14 @@ func (l *locker) pause(ctx context.Context, attempt int) error {
 	case <-ctx.Done():
 	case <-l.life.Done():
 	}
-	// Several may have come by the time that a busy machine looks.
+	// On a busy machine both may have happened.
 	if l.life.Err() != nil {
 		return plain.ErrClosed
 	}
 	return ctx.Err()
 }
 
-// Renew moves the end of the lock to ttl from now, if its owner still holds it.
+// Renew extends the lease to ttl from now if its owner still holds the lock.
 func (l *bounded) Renew(ctx context.Context, ttl time.Duration) error {
 	ttl, err := plain.TTL(ttl)
 	if err != nil {

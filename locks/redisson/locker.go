@@ -16,39 +16,37 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// kind is what differs between the locks of the family. A kind has no state beyond the client's.
+// kind is the part that differs between the locks of the family. A kind has no state beyond the client's.
 type kind interface {
-	// ask requests a hold once. It may put a waiter into a queue.
+	// ask requests a hold once. It may queue a waiter.
 	ask(ctx context.Context, l *locker, h *hold) (grant, error)
 	// release releases the hold: ok is false if it was not held.
 	release(ctx context.Context, l *locker, h *hold) (ok bool, err error)
-	// giveUp undoes what ask has left behind for a waiter.
+	// giveUp undoes the effects of ask for a waiter.
 	giveUp(ctx context.Context, l *locker, h *hold) error
-	// channel is the channel on which a waiter listens; empty: it polls.
+	// channel is the channel on which a waiter listens, or "" if it polls.
 	channel(h *hold) string
-	// renewed returns the watchdog that renews the hold, and the owner for which it does.
+	// renewed returns the watchdog that renews the hold, and the owner in whose name it does.
 	renewed(l *locker, h *hold) (*watchdog, string)
 }
 
 // grant is a server's answer to an acquire.
 type grant struct {
 	granted bool
-	left    time.Duration // of the lease of the other holder; below 0: unknown
+	left    time.Duration // of the other holder's lease; negative: unknown
 	token   uint64        // of a fenced grant
 }
 
-// hold is one attempt at a lock, and one count of it if it is granted.
-//
-// It is what Redisson calls a lock object: a release gives the other holds of its owner
-// the lease of this hold, not theirs (hazard R-38).
+// hold is one attempt at a lock, and one count of it if it is granted. Redisson calls it a lock object: a release gives
+// the remaining holds of its owner the lease of the released hold (hazard R-38).
 type hold struct {
 	key, owner string
 	mode       locks.Mode
 	lease      time.Duration // whole milliseconds
-	dogged     bool          // the lease is the watchdog's
+	dogged     bool          // the watchdog renews the lease
 	wait       time.Duration
-	latch      string // the key under which the server keeps the answer to its release
-	queued     func() // called when a fair lock has queued the hold; or nil
+	latch      string // the key of the answer to its release
+	queued     func() // called when a fair lock has queued the hold; may be nil
 }
 
 func (h *hold) leaseMs() int64 { return h.lease.Milliseconds() }
@@ -59,7 +57,7 @@ type locker struct {
 	o      Options
 	kind   kind
 	client conn
-	id     string // the client, before the ":" of its owners
+	id     string // the client part of its owners
 	tokens *plain.Tokens
 	draw   func(n int64) int64
 
@@ -79,8 +77,7 @@ type locker struct {
 
 var _ locks.Locker = (*locker)(nil)
 
-// opener opens a handle on one master at a time. Its timeout for answers is longer than usual
-// by patience.
+// opener returns the opener of a lock on one server. patience is added to the usual timeout for answers.
 func opener(name string, o Options, patience time.Duration, of func(*locker) kind) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		o := o.filled(c.Store.Topology)
@@ -99,8 +96,7 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	if o.Now == nil {
 		o.Now = c.Clock()
 	}
-	// Each user of random numbers has a source of its own, because the handles of a
-	// multi-lock share one client.
+	// Each user of random numbers has its own source, because the handles of a multi-lock share one client.
 	l := &locker{name: name, o: o, client: client, draw: drawer(branch(c.Rand))}
 	c.Rand = branch(c.Rand)
 	l.tokens = plain.NewTokens(c)
@@ -118,7 +114,7 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	return l
 }
 
-// Acquire asks for the lock, and waits for it if r.Wait says so.
+// Acquire requests the lock and waits for up to r.Wait.
 func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	h, err := l.hold(r)
 	if err != nil {
@@ -149,16 +145,16 @@ func (l *locker) begin() bool {
 func (l *locker) hold(r locks.Request) (*hold, error) {
 	switch {
 	case len(r.Keys) != 1:
-		return nil, fmt.Errorf("%w: a request for %d names; ask for exactly one, or take redisson-multi", locks.ErrUnsupported, len(r.Keys))
+		return nil, fmt.Errorf("%w: a request for %d names; request exactly one, or use redisson-multi", locks.ErrUnsupported, len(r.Keys))
 	case r.Keys[0] == "":
 		return nil, fmt.Errorf("%w: the name of the lock is empty", locks.ErrUnsupported)
 	case r.Wait < 0:
 		return nil, fmt.Errorf("%w: a negative wait, %v", locks.ErrUnsupported, r.Wait)
 	case r.TTL < 0:
-		return nil, fmt.Errorf("%w: a negative ttl, %v; 0 asks for a lease that the watchdog renews", locks.ErrUnsupported, r.TTL)
+		return nil, fmt.Errorf("%w: a negative ttl, %v; 0 means a lease that the watchdog renews", locks.ErrUnsupported, r.TTL)
 	}
 	if _, ok := l.kind.(readWrite); !ok && r.Mode != locks.Exclusive {
-		return nil, fmt.Errorf("%w: mode %v; this lock can only be held alone, redisson-rw can be shared", locks.ErrUnsupported, r.Mode)
+		return nil, fmt.Errorf("%w: mode %v; this lock is exclusive, redisson-rw can be shared", locks.ErrUnsupported, r.Mode)
 	}
 	h := &hold{key: r.Keys[0], mode: r.Mode, lease: l.o.Watchdog, dogged: true, wait: r.Wait, latch: latchKey(r.Keys[0], l.tokens.Next())}
 	if _, ok := l.kind.(fair); ok {
@@ -179,7 +175,7 @@ func (l *locker) hold(r locks.Request) (*hold, error) {
 	return h, nil
 }
 
-// acquire is the loop of the package comment.
+// acquire is the loop in the package comment.
 func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	began := time.Now()
 	g, err := l.kind.ask(ctx, l, h)
@@ -192,11 +188,11 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 		return nil, locks.ErrTaken
 	}
 	l.o.Reached(ctx, Refused)
-	if h.queued != nil { // by the acquire that was refused
+	if h.queued != nil { // set by the refused acquire
 		h.queued()
 	}
-	// Close ends the waiting. It does not end the first request, which has the timeout of its
-	// connection: a context for each uncontended acquire costs a microsecond.
+	// Close ends the wait. It does not end the first request, which has the timeout of its connection: a context for each
+	// uncontended acquire costs a microsecond.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.life, func() { cancel(plain.ErrClosed) })()
@@ -220,7 +216,7 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 			break
 		}
 		l.o.Reached(ctx, Parking)
-		// Below 0 the time is unknown, so only a message wakes the waiter (hazard R-6).
+		// If the time is negative, it is unknown, so only a message wakes the waiter (hazard R-6).
 		pause := left()
 		if g.left >= 0 {
 			pause = min(pause, g.left)
@@ -232,7 +228,7 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	return l.refused(ctx, h, nil)
 }
 
-// sleeper returns how a refused caller sleeps between two tries.
+// sleeper returns a function that sleeps between two attempts.
 func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration) (sleep func(context.Context, time.Duration) error, leave func(), err error) {
 	channel := l.kind.channel(h)
 	if channel == "" {
@@ -252,7 +248,7 @@ func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration
 	return e.park, func() { l.subs.leave(e) }, nil
 }
 
-// errNoTime is the error of a wait that was over before it began; the caller gets ErrTaken.
+// errNoTime is the error of a wait that was over before it began. The caller gets ErrTaken.
 var errNoTime = errors.New("no time left")
 
 // granted makes the lease of a grant that was requested at start.
@@ -270,8 +266,7 @@ func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
 	return withToken(&watched{&kept{own}, lost}, g.token)
 }
 
-// doubt ends an acquire with an unanswered request. The caller gets a
-// lease to clean up with. (Redisson returns false here.)
+// doubt ends an acquire with an unanswered request. It returns a lease for cleaning up. (Redisson returns false.)
 func (l *locker) doubt(ctx context.Context, h *hold, err error) (locks.Lease, error) {
 	if cause := context.Cause(ctx); errors.Is(cause, plain.ErrClosed) || l.closed(err) {
 		err = fmt.Errorf("%w: %w", plain.ErrClosed, err)
@@ -292,19 +287,18 @@ func (l *locker) refused(ctx context.Context, h *hold, why error) (locks.Lease, 
 	return nil, fmt.Errorf("%s: acquire %q: %w, and gave up: %w", l.name, h.key, locks.ErrTaken, why)
 }
 
-// leaveQueue gives up a waiter's place. It ignores the end of the caller's context, or every
-// impatient caller would stay in the queue.
+// leaveQueue leaves the queue. It ignores the end of the caller's context, because otherwise every cancelled caller would
+// stay in the queue.
 func (l *locker) leaveQueue(ctx context.Context, h *hold) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
 	return l.kind.giveUp(ctx, l, h)
 }
 
-// closed reports whether err is that of a closed client library.
+// closed reports whether err is the error of a closed client library.
 func (l *locker) closed(err error) bool { return errors.Is(err, redis.ErrClosed) }
 
-// Close ends waiting and renewing, and closes the connections. Held locks stay
-// held until they expire.
+// Close ends waiting and renewing, and closes the connections. Held locks stay held until they expire.
 func (l *locker) Close() error {
 	l.mu.Lock()
 	again := l.closing

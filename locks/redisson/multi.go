@@ -14,21 +14,19 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// NewMulti returns the opener of MultiLock: the locks of all names of a request, on
-// each of the store's independent masters, taken as one.
+// NewMulti returns the opener of MultiLock: the locks of all names of a request, on each independent master of the store,
+// taken as one.
 //
-// They are taken strictly one after the other. While it waits, each is taken for
-// twice the wait, so that the first does not end before the last is there; when
-// all are there they get the lease that was asked for, and whether that worked is not
-// looked at. A failure starts over from the first.
+// They are taken one after the other. While it waits, MultiLock takes each for twice the wait, so that the first does not
+// expire before the last is granted. When it has all, it sets the requested lease and ignores failures of that. After a
+// refusal it starts over from the first.
 func NewMulti(o Options) locks.Opener {
 	return openMulti("redisson-multi", o, false)
 }
 
-// NewRedLock returns the opener of Redisson's RedLock, which Redisson itself advises
-// against: a MultiLock for which a majority is enough. Unlike the algorithm of
-// that name it asks one master after the other, and subtracts neither the time that
-// this took nor anything for drift (hazard R-31).
+// NewRedLock returns the opener of Redisson's RedLock, which Redisson itself advises against: a MultiLock for which a
+// majority is enough. Unlike the algorithm of that name it requests one master after the other, and subtracts neither the
+// elapsed time nor an allowance for drift (hazard R-31).
 func NewRedLock(o Options) locks.Opener {
 	return openMulti("redisson-redlock", o, true)
 }
@@ -72,19 +70,19 @@ type multi struct {
 	threads  atomic.Int64
 }
 
-// store is one of the masters.
+// store is a master.
 type store struct {
-	name string // empty: the only one
+	name string // empty if there is only one master
 	*locker
 }
 
-// child is one of the locks.
+// child is a lock of a multi-lock.
 type child struct {
 	store store
 	key   string
 }
 
-// part is a child that was taken, or may have been.
+// part is a child that was taken, or may have been taken.
 type part struct {
 	child
 	lease  locks.Lease
@@ -93,10 +91,10 @@ type part struct {
 
 var _ locks.Locker = (*multi)(nil)
 
-// redlockWaitMin is the least that one child of a RedLock may wait.
+// redlockWaitMin is the least wait for a child of a RedLock.
 const redlockWaitMin = time.Millisecond
 
-// Acquire takes all locks, or a majority of them, in turn.
+// Acquire takes all locks, or a majority of them, one after the other.
 func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	children, ttl, err := m.children(r)
 	if err != nil {
@@ -105,7 +103,7 @@ func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: acquire: %w", m.name, err)
 	}
-	if r.Owner == "" { // the children must all be asked in the name of one
+	if r.Owner == "" { // the requests of all children need the same owner
 		r.Owner = "#" + strconv.FormatInt(m.threads.Add(1), 10)
 	}
 	got := &multiLease{multi: m, children: len(children)}
@@ -114,15 +112,14 @@ func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 		if ttl == 0 {
 			return m.kept(got), nil
 		}
-		// No word of what this has done, and the lease counts from here on however
-		// long it took to get here.
+		// The result of this is ignored, and the lease counts from here, however late.
 		start := time.Now()
 		for _, p := range got.parts {
 			_ = goredis.Do(ctx, p.store.client, "pexpire", p.key, ttl.Milliseconds()).Err()
 		}
 		return &multiBounded{got, plain.NewEnd(start.Add(ttl))}, nil
 	}
-	if len(got.parts) > 0 { // what could not be given back for sure
+	if len(got.parts) > 0 { // parts whose release is uncertain
 		return got, fmt.Errorf("%s: acquire: %w", m.name, why)
 	}
 	switch {
@@ -134,7 +131,7 @@ func (m *multi) Acquire(ctx context.Context, r locks.Request) (locks.Lease, erro
 	return nil, fmt.Errorf("%s: acquire: %w, and gave up: %w", m.name, locks.ErrTaken, why)
 }
 
-// children are the locks that a request asks for.
+// children returns the locks of a request.
 func (m *multi) children(r locks.Request) ([]child, time.Duration, error) {
 	if len(r.Keys) == 0 || m.majority && len(r.Keys) != 1 {
 		return nil, 0, fmt.Errorf("%w: a request for %d names", locks.ErrUnsupported, len(r.Keys))
@@ -161,7 +158,7 @@ func (m *multi) children(r locks.Request) ([]child, time.Duration, error) {
 	return children, ttl, nil
 }
 
-// childLease is the lease for which each child is taken.
+// childLease returns the lease for which each child is taken.
 func (m *multi) childLease(ttl, wait time.Duration) time.Duration {
 	if ttl > 0 && wait > 0 && !m.o.PlainLease {
 		return 2 * wait
@@ -169,8 +166,8 @@ func (m *multi) childLease(ttl, wait time.Duration) time.Duration {
 	return ttl
 }
 
-// take fills got with what was taken. It reports success, or why not; got then has
-// the parts that were neither refused nor given back for certain.
+// take takes the children and adds them to got. If it fails, it returns the reason, and got has the parts that were
+// neither refused nor certainly released.
 func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, children []child, got *multiLease) (bool, error) {
 	limit := 0
 	if m.majority {
@@ -195,7 +192,7 @@ func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, ch
 			got.parts = append(got.parts, part{c, lease, false})
 			taken++
 		case lease != nil:
-			// Nobody answered: given back at once, and kept for later if that fails too.
+			// The child is released at once, and again later if that fails.
 			why = fmt.Errorf("%s: %w", c, err)
 			if e := lease.Release(context.WithoutCancel(ctx)); e != nil && !errors.Is(e, locks.ErrNotHeld) {
 				got.parts = append(got.parts, part{c, lease, true})
@@ -211,7 +208,7 @@ func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, ch
 				return false, why
 			}
 			if len(children)-taken == limit {
-				break // enough: the rest is not asked
+				break // a majority is enough
 			}
 			if failures == limit {
 				got.giveBack(ctx)
@@ -238,7 +235,7 @@ func (c child) String() string {
 	return fmt.Sprintf("%q on %s", c.key, c.store.name)
 }
 
-// Close closes the connections. What is held stays held until it expires.
+// Close closes the connections. Held locks stay held until they expire.
 func (m *multi) Close() error {
 	var errs []error
 	for _, s := range m.stores {

@@ -15,15 +15,15 @@ import (
 // multiLease is several holds that count as one.
 type multiLease struct {
 	multi    *multi
-	children int // how many there are; parts may be fewer
+	children int // number of children; there may be fewer parts
 	parts    []part
-	released chan struct{} // closed by the first Release; nil if nobody waits for it
+	released chan struct{} // closed by the first Release; may be nil
 
 	mu    sync.Mutex
 	begun bool
 	ended bool
-	held  int // parts that a release has found held
-	gone  int // children that were not, or were never taken
+	held  int // parts that were held when they were released
+	gone  int // children that were not held, or were never taken
 }
 
 type (
@@ -47,7 +47,7 @@ var (
 	_ locks.Watched = multiWatched{}
 )
 
-// Nodes names the masters that granted.
+// Nodes returns the masters that granted.
 func (l *multiLease) Nodes() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,9 +60,9 @@ func (l *multiLease) Nodes() []string {
 	return names
 }
 
-// Release gives the locks back in turn. A MultiLock stops at the first that fails,
-// and the rest stays locked until their leases end, or for as long as the watchdog
-// lives (hazard R-27); another Release goes on with them. A RedLock tries all.
+// Release releases the locks one after the other. A MultiLock stops at the first failure, and the rest stays locked until
+// the leases end, or as long as the watchdog renews them (hazard R-27); another Release continues with the rest. A RedLock
+// tries all.
 func (l *multiLease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,24 +88,23 @@ func (l *multiLease) Release(ctx context.Context) error {
 		if err == nil || errors.Is(err, locks.ErrNotHeld) {
 			l.parts = l.parts[1:]
 		}
-		// A part that nobody was sure of may well not be held.
+		// A part with an unknown outcome may not be held.
 		if err != nil && !(p.doubts && errors.Is(err, locks.ErrNotHeld)) {
 			l.ended = len(l.parts) == 0
 			return fmt.Errorf("%s: release %s: %w", l.multi.name, p.child, err)
 		}
 	}
 	l.ended = true
-	// An acquire that nobody was sure of may have taken some: whoever cleans up after it
-	// has not held the lock, and must not be told that it is released now.
+	// An acquire with an unknown outcome may have taken some parts. Its client did not hold the lock, so the release must
+	// not succeed.
 	if l.held < l.children {
 		return locks.ErrNotHeld
 	}
 	return nil
 }
 
-// releaseAll counts like a majority lock: held if a majority was, not held if so
-// many were not that there was none, else unknown. (Redisson says nothing at all.) What was
-// answered once counts for good; a repeated release asks those that were not.
+// releaseAll counts like a majority lock: held if a majority was held, not held if a majority is impossible, otherwise
+// unknown. (Redisson returns nothing.) Answers are final, and a repeated release requests only those that are missing.
 func (l *multiLease) releaseAll(ctx context.Context) error {
 	quorum := l.children/2 + 1
 	var errs []error
@@ -125,8 +124,8 @@ func (l *multiLease) releaseAll(ctx context.Context) error {
 	case l.held >= quorum:
 		l.ended = true
 		if ctx.Err() != nil {
-			// Who is told that it went well does not ask again. What the end of the context has
-			// kept on the other masters would stand in everybody's way there for a lease.
+			// After a success the caller does not repeat the release. Locks on the other masters, which the end of the
+			// context has kept, would block other clients for a lease.
 			l.giveBack(ctx)
 		}
 		return nil
@@ -137,8 +136,7 @@ func (l *multiLease) releaseAll(ctx context.Context) error {
 	return fmt.Errorf("%s: release: %w", l.multi.name, errors.Join(errs...))
 }
 
-// giveBack releases what was taken so far. Only what could not be given back for
-// certain is left in parts.
+// giveBack releases the parts that were taken. It keeps those whose release is uncertain.
 func (l *multiLease) giveBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
@@ -151,8 +149,7 @@ func (l *multiLease) giveBack(ctx context.Context) {
 	}
 }
 
-// Renew moves the end of all locks to ttl from now: of all of a MultiLock, of a
-// majority of a RedLock.
+// Renew extends all locks of a MultiLock, or a majority of a RedLock, to ttl from now.
 func (l *multiBounded) Renew(ctx context.Context, ttl time.Duration) error {
 	ttl, err := plain.TTL(ttl)
 	if err != nil {
@@ -193,17 +190,16 @@ func (l *multiBounded) Renew(ctx context.Context, ttl time.Duration) error {
 		return locks.ErrNotHeld
 	}
 	l.Doubted(end)
-	return fmt.Errorf("%s: renew: %d of %d did: %w", l.multi.name, held, l.children, errors.Join(errs...))
+	return fmt.Errorf("%s: renew: %d of %d renewed: %w", l.multi.name, held, l.children, errors.Join(errs...))
 }
 
-// Lease is what the watchdogs renew it by.
+// Lease returns the lease that the watchdogs renew.
 func (l multiKept) Lease() time.Duration { return l.multi.o.Watchdog }
 
-// Lost is closed when so many of the locks are known to be lost that the rest is
-// not enough.
+// Lost is closed when too many of the locks are lost.
 func (l multiWatched) Lost() <-chan struct{} { return l.lost }
 
-// kept is the lease of locks that watchdogs renew, one watchdog for each store.
+// kept returns the lease of locks that watchdogs renew, one for each store.
 func (m *multi) kept(got *multiLease) locks.Lease {
 	if m.o.Silent {
 		return multiKept{got}

@@ -2,12 +2,11 @@ package redisson
 
 import "strings"
 
-// Redisson's names for the keys beside a lock. Braces keep them in the lock's slot
-// of a cluster, unless the lock's own name has braces already: then those are
-// trusted to mark a part of it. Names whose braces mark nothing, "a{b", "a}b" and
-// "a{}b", thereby leave the slot, and a cluster refuses their scripts (hazard R-39).
+// Redisson's names for the other keys of a lock. Braces keep them in the lock's slot of a cluster. If the name has braces,
+// Redisson assumes that they mark a hash tag. Names whose braces mark nothing, "a{b", "a}b" and "a{}b", so get another
+// slot, and a cluster refuses their scripts (hazard R-39).
 
-// prefixed is "<prefix>:{name}".
+// prefixed returns "<prefix>:{name}".
 func prefixed(prefix, name string) string {
 	if strings.Contains(name, "{") {
 		return prefix + ":" + name
@@ -15,10 +14,10 @@ func prefixed(prefix, name string) string {
 	return prefix + ":{" + name + "}"
 }
 
-// suffixed is "{name}:<suffix>".
+// suffixed returns "{name}:<suffix>".
 func suffixed(name, suffix string) string { return tagged(name) + ":" + suffix }
 
-// tagged is "{name}".
+// tagged returns "{name}".
 func tagged(name string) string {
 	if strings.Contains(name, "{") {
 		return name
@@ -34,7 +33,7 @@ func fenceCounter(name string) string   { return prefixed("redisson_lock_token",
 func readHolds(name, o string) string   { return suffixed(name, o) + ":rwlock_timeout" }
 func fairChannel(name, o string) string { return lockChannel(name) + ":" + o }
 
-// latchKey is put together in one piece, for every release needs one.
+// latchKey does one allocation, because every release needs a latch.
 func latchKey(name, id string) string {
 	if strings.Contains(name, "{") {
 		return "redisson_unlock_latch:" + name + ":" + id

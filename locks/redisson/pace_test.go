@@ -122,8 +122,7 @@ func pace(b *testing.B, all []locks.Locker, rounds int) {
 	wg.Wait()
 }
 
-// scriptsAlone is a lock in the manner of set-nx that runs redisson's scripts. Nobody
-// sweeps its latches; they expire soon.
+// scriptsAlone is a lock like set-nx that runs redisson's scripts. Its latches are not deleted; they expire soon.
 func scriptsAlone(b *testing.B) locks.Opener {
 	script := func(name string) *goredis.Script {
 		text, err := os.ReadFile(name)

@@ -27,15 +27,14 @@ var (
 	renewReadScript = goredis.NewScript("renew_read.lua", renewReadLua)
 )
 
-// readWrite lets many readers in, or one writer. A writer may read; a reader that
-// asks to write waits for itself (hazard R-26). Readers come in past a waiting
-// writer and can starve it. Each read hold has a key of its own, whose expiry is its
-// lease; write holds share that of the lock.
+// readWrite admits many readers or one writer. A writer may read; a reader that requests the write lock waits for itself
+// (hazard R-26). Readers overtake a waiting writer and can starve it. Each read hold has its own key, whose expiry is its
+// lease; write holds share the key of the lock.
 type readWrite struct{}
 
 var _ kind = readWrite{}
 
-// writer is the owner in the role of a writer.
+// writer returns the owner of a write hold.
 func writer(h *hold) string { return h.owner + ":write" }
 
 func (readWrite) ask(ctx context.Context, l *locker, h *hold) (grant, error) {

@@ -1,23 +1,20 @@
-// Package redisson is a Go port of the algorithms of Redisson 4.7's locks: the same
-// keys, scripts in our own words, the same loops and defaults, so that what is
-// found about these locks is a finding about the algorithm. It shares no code
-// with Redisson.
+// Package redisson is a Go port of the algorithms of Redisson 4.7's locks: the same keys, loops and defaults, with scripts
+// that were written again, so that findings about these locks apply to the algorithm. It shares no code with Redisson.
 //
 //	New          RLock: re-entrant, waiting, renewed by a watchdog
-//	NewFair      FairLock: who asked first is served first
+//	NewFair      FairLock: waiters are served in the order of their requests
 //	NewReadWrite ReadWriteLock: many readers or one writer
 //	NewFenced    FencedLock: RLock whose grants are numbered
 //	NewSpin      SpinLock: RLock that polls
-//	NewWait      RLock that asks with WAIT whether a replica has it
+//	NewWait      RLock that waits for a replica with WAIT
 //	NewMulti     MultiLock: several locks as one
 //	NewRedLock   RedLock: a majority of several masters
 //
 // # How a lock of this family works
 //
-// The lock is a hash with an expiry: owner -> number of holds. An owner is a
-// thread of a client, "<client>:<thread>"; the same owner again counts one more hold. Who
-// is refused learns how long the lock has left, subscribes to its channel, asks
-// again, and sleeps until a message or that time, whichever is first:
+// The lock is a hash with an expiry: owner -> number of holds. An owner is a thread of a client, "<client>:<thread>"; a
+// request of the same owner adds a hold. A refused client learns how long the lock has left, subscribes to its channel,
+// requests the lock again, and sleeps until a message or that time, whichever is first:
 //
 //	acquire ── granted ─────────────────────────────────────▶ lease
 //	   │                                            ▲
@@ -25,22 +22,18 @@
 //	                                 ▲   └ refused ─▶ sleep ─┐
 //	                                 └───── message, or time ┘
 //
-// The second acquire is needed: a release between the refusal and the subscription
-// has told nobody. All waiters of one client for one lock share one subscription,
-// and one message wakes one of them. The end of a lease sends no message.
+// The second acquire is needed because a release between the refusal and the subscription wakes no waiter. All waiters of
+// one client for one lock share one subscription, and one message wakes one of them. The end of a lease sends no message.
 //
-// A lease without a time of its own gets the watchdog's, 30 s, and a third of
-// that is how often the watchdog renews it. Redisson never tells the holder that a
-// renewal came too late; these locks can ([Options.Silent] leaves it out again).
+// A request without a ttl gets the watchdog's lease, 30 s, which the watchdog renews after each third of it. Redisson does
+// not notify the holder that a renewal came too late; these locks can ([Options.Silent] turns that off).
 //
-// A release carries an id, under which the server keeps for a while what it
-// answered, the latch: so a release that is sent again because its reply was lost
-// does not give back a second hold. Acquires are never sent again.
+// A release has an id, under which the server keeps its answer for a while, the latch. So a release that is repeated
+// because its reply was lost does not release a second hold. Acquires are never repeated.
 //
-// What Redisson does wrong is here too. A comment names each such hazard by the id
-// that docs and tests use (R-22 and so on). Where the contract of package locks
-// asks for more, the port keeps to the contract: what Redisson reports as false
-// after a timeout is an unknown outcome here.
+// The port includes the defects of Redisson. Comments name each hazard by the id that docs and tests use (R-22 and so on).
+// Where the contract of package locks requires more, the port meets the contract: a timeout for which Redisson returns
+// false is an unknown outcome here.
 package redisson
 
 import (
@@ -56,61 +49,53 @@ import (
 	service "lockbench/service/redis"
 )
 
-// Options are what can be changed about the locks of this family. The zero value is
-// what Redisson does by default.
+// Options are the options of the locks of this family. The zero value has Redisson's defaults.
 type Options struct {
-	// Watchdog is the lease of those who ask for none; a third of it after each
-	// round of renewals the next one begins. 0 means 30 s.
+	// Watchdog is the lease of requests without a ttl. A third of it passes between rounds of renewals. 0 means 30 s.
 	Watchdog time.Duration
-	// Chained is the watchdog of old: each lock has a renewal of its own, and the
-	// first that goes wrong is its last (hazard R-9).
+	// Chained is the earlier watchdog: each lock has its own renewals, which end at the first failure (hazard R-9).
 	Chained bool
-	// Silent takes away what Redisson does not have: that a holder is told when
-	// its renewals have come too late.
+	// Silent turns off the notices of late renewals, which Redisson does not have.
 	Silent bool
-	// NoLatch lets a release that is sent again be executed again (hazard R-14).
+	// NoLatch executes a repeated release again (hazard R-14).
 	NoLatch bool
-	// Retries is how often a release is sent again if nobody answers; below 0 never,
-	// 0 means 4.
+	// Retries is how often an unanswered release is repeated; 0 means 4, negative never.
 	Retries int
-	// RetryDelayMin and RetryDelayMax bound the pause before that; 0 means 1 s and 2 s.
+	// RetryDelayMin and RetryDelayMax limit the pause before a repetition; 0 means 1 s and 2 s.
 	RetryDelayMin, RetryDelayMax time.Duration
 	// Form is the variant of the fair lock; empty means F4.
 	Form Form
-	// FairWait is how long a waiter of the fair lock that does not say for how long is thought
-	// to live; 0 means 5 minutes.
+	// FairWait is how long a waiter of the fair lock without a wait counts as alive; 0 means 5 minutes.
 	FairWait time.Duration
 	// Constant makes the spin lock pause 64 ms each time, instead of 1 ms, 2 ms, ... 128 ms.
 	Constant bool
 	// SyncTimeout is how long the replication check waits for replicas; 0 means 1 s.
 	SyncTimeout time.Duration
-	// KeepUnconfirmed leaves a grant that no replica has confirmed to its lease, though its
-	// caller is refused (hazard R-18).
+	// KeepUnconfirmed leaves a grant that no replica has confirmed until its lease ends, although its caller is refused
+	// (hazard R-18).
 	KeepUnconfirmed bool
-	// PlainLease passes the caller's lease on to the children of a multi-lock as it
-	// is, instead of a lease twice as long as the wait (hazard R-28).
+	// PlainLease uses the caller's lease for the children of a multi-lock instead of a lease twice as long as the wait
+	// (hazard R-28).
 	PlainLease bool
-	// Now is the client's wall clock, which only the fair lock looks at. Nil: the one of
-	// its [locks.Client].
+	// Now is the client's wall clock, which only the fair lock uses. Nil: the clock of its [locks.Client].
 	Now func() time.Time
-	// Lua, if not nil, changes the text of a script, given its name, before it is run: what
-	// the lock would be if somebody had written it so.
+	// Lua, if not nil, changes the text of a script with the given name. Mutants use it.
 	Lua func(name, text string) string
-	// Reached, if not nil, is called where a client can be stopped: tests stop it there.
+	// Reached, if not nil, is called at points where tests stop a client.
 	Reached func(ctx context.Context, p Point)
 
 	publish string // how waiters are woken: publish, or in a cluster spublish
 }
 
-// Point is a place in the waiting loop, or in what wakes it.
+// Point is a point in the waiting loop or in the delivery of messages.
 type Point string
 
 // The points.
 const (
-	Refused    Point = "refused"    // the first acquire was refused; nothing is subscribed to
-	Subscribed Point = "subscribed" // and not yet asked again
-	Parking    Point = "parking"    // asked again, refused again, about to sleep
-	Heard      Point = "heard"      // a message has come in, and the permits for it are given out
+	Refused    Point = "refused"    // the first acquire was refused; not yet subscribed
+	Subscribed Point = "subscribed" // not yet requested again
+	Parking    Point = "parking"    // refused again, about to sleep
+	Heard      Point = "heard"      // a message has arrived, and its permits are being distributed
 )
 
 const (
@@ -120,12 +105,12 @@ const (
 	retriesDefault     = 4
 	retryMinDefault    = time.Second
 	retryMaxDefault    = 2 * time.Second
-	// commandTimeout is Redisson's; it goes into how long a latch is kept. The
+	// commandTimeout is Redisson's timeout; the life of a latch depends on it. The
 	// connections' own limits are shorter.
 	commandTimeout = 3 * time.Second
 )
 
-// filled puts the defaults in.
+// filled returns the options with defaults.
 func (o Options) filled(t locks.Topology) Options {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -156,15 +141,15 @@ func (o Options) filled(t locks.Topology) Options {
 	return o
 }
 
-// check says what no lock can work with.
+// check rejects invalid options.
 func (o Options) check(name string) error {
 	if o.Watchdog < 3*time.Millisecond {
-		return fmt.Errorf("%s: a watchdog's lease of %v is too short; it is renewed each third of it, in whole milliseconds", name, o.Watchdog)
+		return fmt.Errorf("%s: the watchdog's lease of %v is too short; the watchdog renews it after each third, in whole milliseconds", name, o.Watchdog)
 	}
 	return nil
 }
 
-// retryDelay is the pause before a release is sent again: half of it fixed, half drawn.
+// retryDelay returns the pause before a repeated release: half of it fixed, half random.
 func (o Options) retryDelay(attempt int, draw func(n int64) int64) time.Duration {
 	d := o.RetryDelayMax
 	if attempt < 16 {
@@ -173,8 +158,7 @@ func (o Options) retryDelay(attempt int, draw func(n int64) int64) time.Duration
 	return d/2 + time.Duration(draw(int64(d/2)+1))
 }
 
-// latchTTL is how long a latch is kept, in milliseconds: for as long as a release
-// may be sent again. 0: no latches.
+// latchTTL returns how long a latch is kept, in milliseconds: as long as a release may be repeated. 0: no latches.
 func (o Options) latchTTL() int64 {
 	if o.NoLatch {
 		return 0
@@ -183,7 +167,7 @@ func (o Options) latchTTL() int64 {
 	return max(1, ((commandTimeout + o.RetryDelayMax) * n).Milliseconds())
 }
 
-// branch draws a source of chance of its own from another; nil from nil.
+// branch derives a random source from another; nil from nil.
 func branch(rng *rand.Rand) *rand.Rand {
 	if rng == nil {
 		return nil
@@ -191,7 +175,7 @@ func branch(rng *rand.Rand) *rand.Rand {
 	return rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
 }
 
-// drawer makes a source of chance safe for several goroutines.
+// drawer makes a random source safe for several goroutines.
 func drawer(rng *rand.Rand) func(n int64) int64 {
 	if rng == nil {
 		return rand.Int64N
@@ -204,19 +188,17 @@ func drawer(rng *rand.Rand) func(n int64) int64 {
 	}
 }
 
-// New returns the opener of RLock. TTL 0 is the watchdog's lease; Wait waits.
+// New returns the opener of RLock. TTL 0 means the watchdog's lease.
 func New(o Options) locks.Opener {
 	return opener("redisson", o, 0, func(*locker) kind { return rlock{} })
 }
 
-// NewSpin returns the opener of SpinLock: RLock without messages. Who is refused
-// asks again and again.
+// NewSpin returns the opener of SpinLock: RLock without messages, which polls.
 func NewSpin(o Options) locks.Opener {
 	return opener("redisson-spin", o, 0, func(*locker) kind { return spin{} })
 }
 
-// NewFenced returns the opener of FencedLock: RLock whose grants, re-entry
-// included, are counted in the same script.
+// NewFenced returns the opener of FencedLock: RLock whose grants, re-entry included, are numbered by the acquire script.
 func NewFenced(o Options) locks.Opener {
 	return opener("redisson-fenced", o, 0, func(*locker) kind { return fenced{} })
 }
@@ -226,7 +208,7 @@ func NewFair(o Options) locks.Opener {
 	return opener("redisson-fair", o, 0, func(l *locker) kind { return fair{l.o.Form} })
 }
 
-// NewReadWrite returns the opener of ReadWriteLock: Mode says reader or writer.
+// NewReadWrite returns the opener of ReadWriteLock. The mode of a request selects reader or writer.
 func NewReadWrite(o Options) locks.Opener {
 	return opener("redisson-rw", o, 0, func(*locker) kind { return readWrite{} })
 }
@@ -236,5 +218,5 @@ func NewWait(o Options) locks.Opener {
 	return opener("redisson-wait", o, o.filled("").SyncTimeout, func(*locker) kind { return &synced{} })
 }
 
-// conn is what scripts run on.
+// conn is a client that runs scripts.
 type conn = redis.UniversalClient

@@ -21,7 +21,7 @@ var (
 	renewScript  = goredis.NewScript("renew.lua", renewLua)
 )
 
-// rlock is the plain lock: re-entrant, unfair, woken by messages.
+// rlock is the plain lock: re-entrant, unfair, with messages that wake waiters.
 type rlock struct{}
 
 var _ kind = rlock{}
@@ -30,10 +30,8 @@ func (rlock) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	return answer(l.script(rlockAcquire).Run(ctx, l.client, []string{h.key}, h.leaseMs(), h.owner))
 }
 
-// grantedWord is what an acquire script answers instead of the milliseconds left: a
-// key that is not there has -2, and no lock that somebody holds has that. Redisson
-// answers nil, which go-redis takes for an error and looks at from all sides: 2.5 µs
-// of every grant.
+// grantedWord is the answer of an acquire script for a grant. Otherwise the answer is the milliseconds left, which is -2
+// only for a missing key. Redisson returns nil, which is an error in go-redis and costs 2.5 µs for every grant.
 const grantedWord = -2
 
 // answer reads the reply of an acquire script.
@@ -61,12 +59,12 @@ func (rlock) channel(h *hold) string { return lockChannel(h.key) }
 
 func (rlock) renewed(l *locker, h *hold) (*watchdog, string) { return l.dog, h.owner }
 
-// run runs a script of a release or an acquire that answers with a number or nil.
+// run runs a script that returns a number or nil.
 func (l *locker) run(ctx context.Context, s *goredis.Script, keys []string, args ...any) (n int64, ok bool, err error) {
 	return l.script(s).RunOrNil(ctx, l.client, keys, args...)
 }
 
-// script is the script as this lock runs it.
+// script returns the script with the changes of Options.Lua.
 func (l *locker) script(s *goredis.Script) *goredis.Script {
 	if l.o.Lua == nil {
 		return s

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// spin is the plain lock without messages: a release tells nobody, and who is
-// refused asks again after 1 ms, 2 ms, ... 128 ms.
+// spin is the plain lock without messages. A refused client retries after 1 ms, 2 ms, ... 128 ms.
 type spin struct{ rlock }
 
 var _ kind = spin{}
@@ -25,7 +24,7 @@ const (
 	spinConstant = 64 * time.Millisecond
 )
 
-// backoff is the pauses of one waiter.
+// backoff is the state of one waiter.
 type backoff struct {
 	constant bool
 	next     time.Duration
@@ -36,7 +35,7 @@ func newBackoff(constant bool, draw func(n int64) int64) *backoff {
 	return &backoff{constant: constant, next: spinMin, draw: draw}
 }
 
-// pause sleeps for the next pause and a little by chance on top, or what is left.
+// pause sleeps for the next pause plus a small random time, at most left.
 func (b *backoff) pause(ctx context.Context, left time.Duration) error {
 	d := spinConstant
 	if !b.constant {

@@ -14,7 +14,7 @@ import (
 // The messages on a lock's channel.
 const (
 	wakeOne = "0" // a lock was released
-	wakeAll = "1" // a writer has released: all readers may come in
+	wakeAll = "1" // a writer has released: all readers may enter
 )
 
 const (
@@ -23,8 +23,8 @@ const (
 	idleMax        = 8
 )
 
-// subscriptions are a client's: one for each lock that it waits for, shared by the
-// waiters, on a connection of its own that is used again later.
+// subscriptions are the subscriptions of a client: one for each lock that it waits for, shared by the waiters, on a
+// connection that is reused later.
 type subscriptions struct {
 	client  conn
 	sharded bool
@@ -39,11 +39,10 @@ type subscriptions struct {
 	running sync.WaitGroup
 }
 
-// entry is one channel that somebody listens to.
+// entry is a channel with waiters.
 //
-// A permit is the right of one waiter to ask again. Permits are counted and kept:
-// a message that comes while its waiter is still on the way to sleep would
-// otherwise be lost, and the waiter would sleep for the whole lease.
+// A permit allows one waiter to retry. Permits are counted and kept: otherwise a message that arrives before its waiter
+// sleeps would be lost, and the waiter would sleep for the whole lease.
 type entry struct {
 	channel   string
 	waiters   int
@@ -56,7 +55,7 @@ type entry struct {
 	parked int
 }
 
-// listener is one connection in the state of a subscriber.
+// listener is a connection for a subscription.
 type listener struct {
 	ps *redis.PubSub
 
@@ -69,8 +68,7 @@ func newSubscriptions(c conn, sharded bool) *subscriptions {
 		heard: func() {}, entries: make(map[string]*entry), all: make(map[*listener]bool)}
 }
 
-// join returns the entry of a channel once the server has confirmed it. Every join
-// without an error is followed by a leave.
+// join returns the entry of a channel after the server has confirmed it. Every successful join is followed by a leave.
 func (s *subscriptions) join(ctx context.Context, channel string, limit time.Duration) (*entry, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -97,8 +95,7 @@ func (s *subscriptions) join(ctx context.Context, channel string, limit time.Dur
 		} else {
 			err = e.listener.ps.Subscribe(ctx, channel)
 		}
-		// The library remembers the channel and subscribes when it reconnects, so an
-		// error here is the loss of some time only.
+		// The library subscribes when it reconnects, so an error here only costs time.
 		s.start(e.listener)
 	}
 	select {
@@ -110,9 +107,9 @@ func (s *subscriptions) join(ctx context.Context, channel string, limit time.Dur
 	}
 }
 
-var errNotConfirmed = errors.New("the server has not confirmed it in time")
+var errNotConfirmed = errors.New("the server did not confirm it in time")
 
-// leave ends one waiter's part in an entry, and the entry with the last one.
+// leave removes a waiter from an entry, and the entry with the last waiter.
 func (s *subscriptions) leave(e *entry) {
 	s.mu.Lock()
 	e.waiters--
@@ -125,12 +122,11 @@ func (s *subscriptions) leave(e *entry) {
 		return
 	}
 	if s.sharded {
-		s.drop(e.listener) // it belongs to one slot and is of no use for another
+		s.drop(e.listener) // it belongs to one slot
 		return
 	}
-	// Sent and not waited for. Only when the server has confirmed it is the
-	// connection used again: until then a message may still come that was meant
-	// for this entry.
+	// The client does not wait for the confirmation. Until the server has confirmed, the connection is not reused, because
+	// a message for this entry may still arrive.
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
 	e.listener.hear(nil)
@@ -139,7 +135,7 @@ func (s *subscriptions) leave(e *entry) {
 	}
 }
 
-// listener returns one that is free, or a new one. The caller holds s.mu.
+// listener returns an idle listener or a new one. The caller holds s.mu.
 func (s *subscriptions) listener() *listener {
 	if n := len(s.idle); n > 0 {
 		l := s.idle[n-1]
@@ -155,7 +151,7 @@ func (s *subscriptions) listener() *listener {
 	return l
 }
 
-// start reads from a listener, if nobody does yet.
+// start starts the reader of a listener, unless it runs.
 func (s *subscriptions) start(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +166,8 @@ func (s *subscriptions) start(l *listener) {
 	s.running.Go(func() { s.read(l) })
 }
 
-// read hands on what comes in until the listener is closed. What was published while
-// a broken connection was being replaced is lost, and nobody is told (hazard R-24).
+// read delivers messages until the listener is closed. Messages that are published while a broken connection is replaced
+// are lost, without a notice (hazard R-24).
 func (s *subscriptions) read(l *listener) {
 	for {
 		message, err := l.ps.Receive(context.Background())
@@ -205,7 +201,7 @@ func (s *subscriptions) read(l *listener) {
 	}
 }
 
-// rest keeps a listener without a channel for later.
+// rest keeps an unsubscribed listener for later.
 func (s *subscriptions) rest(l *listener) {
 	s.mu.Lock()
 	keep := !s.closed && len(s.idle) < idleMax
@@ -224,8 +220,8 @@ func (s *subscriptions) alive(l *listener) bool {
 	return s.all[l]
 }
 
-// unused forgets a listener if nobody listens to it. Whoever takes one from the idle
-// ones does so under the same lock, so nobody can be given one that is about to close.
+// unused removes a listener that has no entry. It holds the mutex under which listeners are taken, so a listener that is
+// about to close cannot be taken.
 func (s *subscriptions) unused(l *listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +232,7 @@ func (s *subscriptions) unused(l *listener) bool {
 	return true
 }
 
-// forget takes a listener off the lists. The caller holds s.mu.
+// forget removes a listener from the lists. The caller holds s.mu.
 func (s *subscriptions) forget(l *listener) {
 	delete(s.all, l)
 	s.idle = slices.DeleteFunc(s.idle, func(other *listener) bool { return other == l })
@@ -277,8 +273,8 @@ func (l *listener) hears() *entry {
 	return l.entry
 }
 
-// deliver gives out permits: one, or one for each waiter that sleeps right now. Who
-// has been refused and does not sleep yet gets none of the latter (hazard R-23).
+// deliver distributes permits: one, or one for each waiter that sleeps now. In the latter case a waiter that was refused
+// and does not sleep yet gets none (hazard R-23).
 func (e *entry) deliver(message string) {
 	n := 1
 	if message == wakeAll {
@@ -294,7 +290,7 @@ func (e *entry) deliver(message string) {
 	}
 }
 
-// park sleeps until there is a permit, but no longer than d. Nothing is sent.
+// park sleeps until there is a permit, at most d. It sends nothing.
 func (e *entry) park(ctx context.Context, d time.Duration) error {
 	e.mu.Lock()
 	e.parked++

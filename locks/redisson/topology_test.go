@@ -143,8 +143,7 @@ func TestWaitNeedsAReplica(t *testing.T) {
 	}
 }
 
-// A context that ends while WAIT is under way: nobody confirms, so what the master has granted
-// is given back, whatever has become of the caller.
+// If the context ends during WAIT, there is no confirmation, so the grant of the master is released.
 func TestCancelledWhileReplicasAreAsked(t *testing.T) {
 	master, replica := redistest.Start(t), redistest.Start(t)
 	replica.Follow(t, master)

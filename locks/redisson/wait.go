@@ -46,7 +46,7 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 			return grant{left: 0}, nil
 		}
 		if err := k.giveBack(ctx, l, h); err != nil {
-			return grant{}, fmt.Errorf("%w, and giving it back failed: %w", errNoReplica, err)
+			return grant{}, fmt.Errorf("%w, and its release failed: %w", errNoReplica, err)
 		}
 		k.forget()
 		if attempt >= l.o.Retries {

@@ -9,51 +9,49 @@ import (
 	"lockbench/locks/goredis"
 )
 
-// renewalsMax is how many locks one script renews.
+// renewalsMax is the number of locks that one script renews.
 const renewalsMax = 100
 
-// watchdog renews the leases of those who asked for none, for one client.
+// watchdog renews the leases without a ttl of one client.
 //
-// A round begins a third of the lease after the one before has ended, so a slow
-// server delays the next round of all locks (hazard R-11). Each lock is renewed in the name
-// of the first of its owners. A round that fails is logged nowhere and tried again the
-// next time; a lock that its owner does not hold any more is dropped.
+// A round begins a third of the lease after the end of the round before, so a slow server delays the next round of all
+// locks (hazard R-11). Each lock is renewed in the name of its first owner. A failed round is not logged and is repeated
+// the next time. A lock that its owner no longer holds is dropped.
 type watchdog struct {
 	client  conn
 	lease   time.Duration
 	script  *goredis.Script
-	args    func(*renewal) []any // what the script wants of each lock
-	shared  bool                 // a renewal is one for all owners, not for the first alone
-	chained bool                 // the old one: a failure is the end
+	args    func(*renewal) []any // the arguments of the script for a lock
+	shared  bool                 // one renewal counts for all owners, not only the first
+	chained bool                 // the earlier watchdog: it stops after a failure
 	silent  bool
 
 	mu      sync.Mutex
 	locks   map[string]*renewal
-	order   []string // names, the oldest first
+	order   []string // names, oldest first
 	busy    bool
 	end     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// renewal is one lock that is kept alive.
+// renewal is a lock that is renewed.
 type renewal struct {
 	name   string
-	owners []*renewed // in the order in which they came
+	owners []*renewed // in the order of their grants
 }
 
-// renewed is one owner of it. Its loss is one event for all holds it has counted.
+// renewed is an owner of the lock. A loss is one event for all its holds.
 type renewed struct {
 	owner string
 	holds int
 	lost  chan struct{}
 	once  *sync.Once
-	// overdue fires when the lease must be over: no renewal has succeeded since. Nil
-	// if nobody is to be told.
+	// overdue fires when the lease has ended without a renewal. Nil: no notices.
 	overdue *time.Timer
 }
 
-// losing returns what closes the channel as it is now.
+// losing returns a function that closes the current channel.
 func (r *renewed) losing() func() {
 	once, lost := r.once, r.lost
 	return func() { once.Do(func() { close(lost) }) }
@@ -66,8 +64,7 @@ func newWatchdog(c conn, o Options, script *goredis.Script, args func(*renewal) 
 	return w
 }
 
-// add keeps one more hold alive, granted by a request that was sent at start. The
-// channel is closed when the lock is known to be lost.
+// add renews a hold that was granted by a request sent at start. The channel is closed when the lock is known to be lost.
 func (w *watchdog) add(name, owner string, start time.Time) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,13 +95,13 @@ func (w *watchdog) add(name, owner string, start time.Time) <-chan struct{} {
 	return r.lost
 }
 
-// renewedAt notes that the lease of r counts from start or later. The caller holds w.mu.
+// renewedAt records that the lease of r counts from start or later. The caller holds w.mu.
 func (w *watchdog) renewedAt(r *renewed, start time.Time) {
 	r.rest()
 	r.overdue = time.AfterFunc(time.Until(start.Add(w.lease)), r.losing())
 }
 
-// remove gives up one hold.
+// remove stops renewing one hold.
 func (w *watchdog) remove(name, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,13 +123,11 @@ func (w *watchdog) remove(name, owner string) {
 	}
 }
 
-// drop ends the renewal of a lock, and tells those of its owners who have lost it. A
-// round that found it in other hands knows that of those who held when it began. Whoever
-// has been granted it since is renewed no more either, as in Redisson, but has lost
-// nothing yet:
+// drop ends the renewal of a lock and notifies the owners that have lost it: those that held it when the round began.
+// Renewals also end for an owner that was granted the lock since then, as in Redisson, but that owner has not lost it yet:
 //
-//	owner     release ── acquire ok ──────────────────────── told, by its timer
-//	round  begins ── finds nothing ── drops the name            lease over
+//	owner     release ── acquire ok ──────────────────────── notice by its timer
+//	round  begins ── finds no lock ── drops the name            lease over
 func (w *watchdog) drop(name string, hasLost func(*renewed) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +166,7 @@ func (r *renewed) rest() {
 	}
 }
 
-// run makes rounds for as long as there is something to renew.
+// run does rounds while there are locks to renew.
 func (w *watchdog) run() {
 	for {
 		pause := time.NewTimer(w.lease / 3)
@@ -192,7 +187,7 @@ func (w *watchdog) run() {
 	}
 }
 
-// job is one lock of a round as it stood when the round began.
+// job is a lock of a round, in the state at the beginning of the round.
 type job struct {
 	name    string
 	owner   string
@@ -219,7 +214,7 @@ func (w *watchdog) round() {
 	}
 }
 
-// renew renews a chunk of locks with one script.
+// renew renews a group of locks with one script.
 func (w *watchdog) renew(jobs []job) {
 	keys := make([]string, 0, len(jobs))
 	args := []any{w.lease.Milliseconds()}
@@ -242,7 +237,7 @@ func (w *watchdog) renew(jobs []job) {
 	}
 }
 
-// prolong notes that a lock was renewed.
+// prolong records that a lock was renewed.
 func (w *watchdog) prolong(j job, start time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -257,15 +252,14 @@ func (w *watchdog) prolong(j job, start time.Time) {
 	}
 }
 
-// abandon stops renewing a lock after a failure and says nothing. Its owners may
-// still find out when the lease is over.
+// abandon silently stops renewing a lock after a failure. Its owners may notice when the lease is over.
 func (w *watchdog) abandon(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forget(name)
 }
 
-// close ends all renewals. What is held ends with its lease.
+// close ends all renewals. Held locks stay held until their leases end.
 func (w *watchdog) close() {
 	w.stop()
 	w.running.Wait()
