@@ -94,7 +94,7 @@ func openConsulFake(t *testing.T, f *consulFake) locks.Locker {
 	return l
 }
 
-// What is definite is said so, and what an answer is missing of is not.
+// Definite answers are definite errors, and lost answers are not.
 func TestConsulLock(t *testing.T) {
 	f := &consulFake{}
 	l := openConsulFake(t, f)

@@ -17,7 +17,7 @@ import (
 	"lockbench/locks"
 )
 
-// consulSettings are what its users set.
+// consulSettings are the options of users.
 type consulSettings struct {
 	session        time.Duration
 	lockDelay      time.Duration
@@ -26,7 +26,7 @@ type consulSettings struct {
 	timeout        time.Duration
 }
 
-// openConsulLock is the Lock of Consul's client, on a session that it opens for each grant.
+// openConsulLock opens the Lock of Consul's client, with a new session for each grant.
 func openConsulLock(o Options) (locks.Opener, error) {
 	s := consulSettings{
 		session: o.duration("session-ttl", 15*time.Second), lockDelay: o.duration("lock-delay", 15*time.Second),
@@ -59,21 +59,20 @@ type consulLocker struct {
 	closed    atomic.Bool
 }
 
-// Close ends no session: those that are still held are renewed as long as the process lives.
-// The library's client has nothing to close.
+// Close ends no session: sessions of held locks are renewed as long as the process lives. The library's client needs no
+// closing.
 func (l *consulLocker) Close() error {
 	l.closed.Store(true)
 	l.transport.CloseIdleConnections()
 	return nil
 }
 
-// tryTime is how long a try may wait for another's release: 0 would be the 15 seconds that the
-// library waits by default.
+// tryTime is how long an attempt waits for a release. 0 would mean the library's default of 15 seconds.
 const tryTime = time.Millisecond
 
 func (l *consulLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" {
-		return nil, fmt.Errorf("consul-lock: one key, alone, for nobody in particular: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("consul-lock: requests must have one key, exclusive mode and no owner: %w", locks.ErrUnsupported)
 	}
 	if l.closed.Load() {
 		return nil, errors.New("consul-lock: it was closed")
@@ -95,11 +94,11 @@ func (l *consulLocker) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 	held.lost, err = held.lock.Lock(ctx.Done())
 	switch {
 	case err != nil && strings.Contains(err.Error(), "Invalid Session TTL"):
-		return nil, fmt.Errorf("%w: %w; the servers' session_ttl_min says from when on, and --ttl what is asked for", locks.ErrUnsupported, err)
+		return nil, fmt.Errorf("%w: %w; the servers' session_ttl_min is the minimum; set --ttl", locks.ErrUnsupported, err)
 	case err != nil:
 		return held, err
 	case held.lost == nil && ctx.Err() != nil:
-		return nil, ctx.Err() // it was given up, and nobody has said that it is taken
+		return nil, ctx.Err() // the caller gave up, which does not mean that the lock is taken
 	case held.lost == nil:
 		return nil, locks.ErrTaken
 	}
@@ -107,15 +106,15 @@ func (l *consulLocker) Acquire(ctx context.Context, r locks.Request) (locks.Leas
 	return held, err
 }
 
-// lockIndex is how often a key was granted. The library does not tell it, and Consul's guide to
-// sessions has whoever holds a key read it and hand it to what the lock guards.
+// lockIndex returns how often a key was granted. The library does not return it. Consul's guide to sessions recommends
+// that the holder reads it and passes it to the guarded resource.
 func (l *consulLocker) lockIndex(key, owner string) (uint64, error) {
 	pair, _, err := l.client.KV().Get(key, &api.QueryOptions{RequireConsistent: true})
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("it was granted, and its number cannot be read: %w", err)
+		return 0, fmt.Errorf("the lock was granted, but its number cannot be read: %w", err)
 	case pair == nil || pair.Session == "" || string(pair.Value) != owner:
-		return 0, errors.New("it was granted, and lost before its number was read")
+		return 0, errors.New("the lock was granted, but lost before its number was read")
 	}
 	return pair.LockIndex, nil
 }
@@ -123,7 +122,7 @@ func (l *consulLocker) lockIndex(key, owner string) (uint64, error) {
 // consulLease is one grant of a key to a session.
 type consulLease struct {
 	lock  *api.Lock
-	lost  <-chan struct{} // nil: nobody knows whether it was granted
+	lost  <-chan struct{} // nil: the outcome of the acquire is unknown
 	ttl   time.Duration
 	token uint64
 
@@ -137,15 +136,14 @@ var (
 	_ locks.Fenced  = (*consulLease)(nil)
 )
 
-// Lease is the ttl of the session. Servers end one that is not renewed after twice as long.
+// Lease returns the ttl of the session. Servers end a session without renewals after up to twice the ttl.
 func (l *consulLease) Lease() time.Duration  { return l.ttl }
 func (l *consulLease) Lost() <-chan struct{} { return l.lost }
 
-// Token is how often the key was granted.
+// Token returns how often the key was granted.
 func (l *consulLease) Token() uint64 { return l.token }
 
-// Release is Unlock. It does not tell whether there was anything to release, and what it says
-// is what is said here.
+// Release calls Unlock and returns its result, which does not tell whether the lock was held.
 func (l *consulLease) Release(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +155,7 @@ func (l *consulLease) Release(context.Context) error {
 		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)
 	case errors.Is(err, api.ErrLockNotHeld):
 		// Lock or Unlock has failed before, and the library ends the session by itself.
-		return fmt.Errorf("whether it was held nobody knows: %w", err)
+		return fmt.Errorf("it is unknown whether it was held: %w", err)
 	}
 	return err
 }

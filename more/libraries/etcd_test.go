@@ -10,7 +10,7 @@ func TestEtcdInTheLocalWorld(t *testing.T) {
 	t.Parallel() // it waits
 	run, _ := program(t)
 	run(0, "1 etcd", "run", "steady", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex")
-	// The leader is killed, and comes back as a new member: it has lost its data.
+	// The leader is killed and returns as a new member without its data.
 	run(0, "etcd quorum of 3", "run", "failover", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex/orphan=on")
 	run(2, "no model of etcd", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex")
 }

@@ -17,7 +17,7 @@ import (
 	"lockbench/locks"
 )
 
-// etcdSettings are what its users set.
+// etcdSettings are the options of users.
 type etcdSettings struct {
 	session   time.Duration
 	orphan    bool
@@ -26,8 +26,8 @@ type etcdSettings struct {
 	keepalive time.Duration
 }
 
-// openEtcdMutex is a Mutex of etcd's package concurrency, each on a session of its own: two
-// of one session have the same key, and both would be granted.
+// openEtcdMutex opens a Mutex of etcd's package concurrency, with a new session for each grant: two mutexes of one session
+// have the same key, so both would be granted.
 func openEtcdMutex(o Options) (locks.Opener, error) {
 	s := etcdSettings{
 		session: o.duration("session-ttl", time.Minute), orphan: o.on("orphan", false),
@@ -63,17 +63,17 @@ func (l *etcdLocker) Close() error { return l.client.Close() }
 
 func (l *etcdLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" {
-		return nil, fmt.Errorf("etcd-mutex: one key, alone, for nobody in particular: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("etcd-mutex: requests must have one key, exclusive mode and no owner: %w", locks.ErrUnsupported)
 	}
 	ttl := r.TTL
 	if ttl == 0 {
 		ttl = l.settings.session
 	}
-	// Sessions are counted in whole seconds.
+	// Sessions have a ttl in whole seconds.
 	ttl = (ttl + time.Second - 1).Truncate(time.Second)
 	session, err := l.session(ctx, ttl)
 	if err != nil {
-		return nil, fmt.Errorf("open a session: %w", err) // nothing was asked of the lock
+		return nil, fmt.Errorf("open a session: %w", err) // no lock request was sent
 	}
 	held := &etcdLease{session: session, mutex: concurrency.NewMutex(session, r.Keys[0]), ttl: ttl, settings: l.settings}
 	if r.Wait > 0 {
@@ -91,7 +91,7 @@ func (l *etcdLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	return held, err
 }
 
-// session is NewSession with a limit: that has one for the whole session alone.
+// session is NewSession with a time limit, because the context of NewSession covers the whole session.
 func (l *etcdLocker) session(ctx context.Context, ttl time.Duration) (*concurrency.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.settings.limit)
 	defer cancel()
@@ -110,7 +110,7 @@ type etcdLease struct {
 	session  *concurrency.Session
 	mutex    *concurrency.Mutex
 	ttl      time.Duration
-	token    uint64 // 0: nobody knows whether it was granted
+	token    uint64 // 0: the outcome of the acquire is unknown
 	settings etcdSettings
 }
 
@@ -123,37 +123,36 @@ var (
 func (l *etcdLease) Lease() time.Duration  { return l.ttl }
 func (l *etcdLease) Lost() <-chan struct{} { return l.session.Done() }
 
-// Token is the revision of the store at the grant. The one before must have been deleted, so
-// it has grown since that.
+// Token returns the revision of the store at the grant. It grows because the key of the previous holder was deleted
+// before.
 func (l *etcdLease) Token() uint64 { return l.token }
 
 func (l *etcdLease) tryLock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.settings.limit)
 	defer cancel()
 	err := l.mutex.TryLock(ctx)
-	if errors.Is(err, concurrency.ErrLocked) { // its own key was deleted, and that was answered
+	if errors.Is(err, concurrency.ErrLocked) { // its own key was deleted, with an answer
 		return fmt.Errorf("%w: %w", locks.ErrTaken, err)
 	}
 	return err
 }
 
-// released is the key of a Mutex that has none in the store.
+// released is the key of a Mutex without a key in the store.
 const released = "\x00"
 
 func (l *etcdLease) lock(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := l.mutex.Lock(ctx)
-	// Lock takes its key out of the queue again, and what came of that its key tells. A session
-	// that has expired has none there.
+	// Lock removes its key from the queue, and the mutex's key shows whether that succeeded. An expired session has no key
+	// in the queue.
 	if err != nil && l.mutex.Key() == released || errors.Is(err, concurrency.ErrSessionExpired) {
 		return fmt.Errorf("%w: %w", locks.ErrTaken, err)
 	}
 	return err
 }
 
-// Release is Unlock, and the end of the session. Unlock deletes the key and does not tell
-// whether it was there, so what it does is done here.
+// Release does the same as Unlock and ends the session. Unlock itself does not report whether the key existed.
 func (l *etcdLease) Release(ctx context.Context) error {
 	key := l.mutex.Key()
 	if key == released || key == "" {
@@ -164,7 +163,7 @@ func (l *etcdLease) Release(ctx context.Context) error {
 	defer cancel()
 	answer, err := l.session.Client().Delete(limited, key)
 	if err != nil {
-		// The session goes on, and with it the key if it is there, unless somebody ends it.
+		// The session continues and keeps the key, if it exists.
 		if l.settings.orphan {
 			l.session.Orphan()
 		}
@@ -173,19 +172,19 @@ func (l *etcdLease) Release(ctx context.Context) error {
 	l.end(ctx)
 	switch {
 	case l.token == 0:
-		// Who waits has a key too: that it was there does not say that it was held.
-		return errors.New("what there was is deleted; whether it was held nobody knows")
+		// Waiters have a key too, so the key does not show that the lock was held.
+		return errors.New("the key is deleted; it is unknown whether the lock was held")
 	case answer.Deleted == 0:
 		return locks.ErrNotHeld
 	}
 	return nil
 }
 
-// end is the session's Close with a limit of its own.
+// end closes the session, with its own time limit.
 func (l *etcdLease) end(ctx context.Context) {
 	l.session.Orphan()
 	ctx, cancel := context.WithTimeout(ctx, l.settings.limit)
 	defer cancel()
-	// A lease that could not be revoked ends by itself.
+	// A lease that could not be revoked expires.
 	_, _ = l.session.Client().Revoke(ctx, l.session.Lease())
 }

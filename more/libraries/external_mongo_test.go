@@ -22,8 +22,8 @@ import (
 	"lockbench/service/mongo"
 )
 
-// mongoApart reaches FerretDB by a URL, alone and through what poses as a replica set, and wants the
-// control to be seen there. A real replica set is not to be had here.
+// mongoApart reaches FerretDB by a URL, alone and as a pretended replica set, and expects the control to be violated. No
+// real replica set is available here.
 func mongoApart(t *testing.T, lockbench, more string) {
 	site := sitetest.New(t, mongo.Service{}, locks.Single, more)
 	url := "mongodb://" + site.Hosts()
@@ -42,7 +42,7 @@ func mongoApart(t *testing.T, lockbench, more string) {
 	set.mu.Lock()
 	asked := slices.Clone(set.asked)
 	set.mu.Unlock()
-	// Clients find the primary by what members call it, which is nowhere, and are led there.
+	// Clients connect to the primary by the name that members use.
 	if !slices.Contains(asked, "findAndModify at db-2.test:27017") || slices.Contains(asked, "findAndModify at db-1.test:27017") {
 		t.Errorf("clients ask %q", slices.Compact(asked))
 	}
@@ -54,7 +54,7 @@ func mongoApart(t *testing.T, lockbench, more string) {
 	}
 }
 
-// mongoTheirs sees that of what others have in the collection nothing is removed.
+// mongoTheirs checks that other documents in the collection are not removed.
 func mongoTheirs(t *testing.T, site *sitetest.Site, url, lockbench string) {
 	client, err := mongodriver.Connect(options.Client().ApplyURI(url))
 	if err != nil {
@@ -89,13 +89,13 @@ func mongoTheirs(t *testing.T, site *sitetest.Site, url, lockbench string) {
 	}
 }
 
-// posing are addresses at which one server poses as the members of a replica set, of which the
-// second is the primary: all but who it is, is asked of that server.
+// posing are addresses at which one server poses as the members of a replica set, of which the second is the primary.
+// Queries for the topology are answered here, all others by the server.
 type posing struct {
 	url string
 
 	mu    sync.Mutex
-	asked []string // commands, and whom
+	asked []string // commands and addresses
 }
 
 func newPosing(t *testing.T, server string, names ...string) *posing {

@@ -9,15 +9,14 @@ import (
 	service "lockbench/service/redis"
 )
 
-// clientOptions are how go-redis is set up: as by default, where it sends each command up
-// to four times and hears no context, or careful; and for how long it believes in its map of a
-// cluster, 0: as by default.
+// clientOptions are options of go-redis. By default it sends each command up to four times and ignores contexts; careful
+// turns that off. The map of a cluster is refreshed after the given time; 0: the default.
 type clientOptions struct {
 	careful bool
 	reload  time.Duration
 }
 
-// goRedis is one client of the one store.
+// goRedis returns a client of the store.
 func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 	switch s.Topology {
 	case service.Single, service.Replicated:
@@ -38,7 +37,7 @@ func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 	return nil, locks.ErrUnsupported
 }
 
-// goRedisAt is a client of one node.
+// goRedisAt returns a client of one node.
 func goRedisAt(s locks.Store, addr string, o clientOptions) *redis.Client {
 	c := &redis.Options{Addr: addr, Dialer: s.Dial}
 	if o.careful {

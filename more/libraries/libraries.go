@@ -1,6 +1,5 @@
-// Package libraries has the lock libraries that people use, unchanged, each used as its own
-// documentation shows it, behind lockbench's contract. An adapter translates and adds
-// nothing: no retry, no limit, no clean-up that the library does not do by itself.
+// Package libraries adapts widely used lock libraries to lockbench's contract. The libraries are unchanged and used as
+// their documentation shows. An adapter only translates: it adds no retries, limits or clean-up.
 //
 //	lockbench ── lockbench-more redsync tries=32 ──▶ libraries.Find ──▶ redsync ──▶ go-redis
 package libraries
@@ -16,13 +15,13 @@ import (
 	"lockbench/locks"
 )
 
-// Library is a lock library with the options that its users set.
+// Library is a lock library with options.
 type Library struct {
 	locks.Card
 	Open func(o Options) (locks.Opener, error)
 }
 
-// All are the libraries, by name.
+// All returns the libraries, by name.
 func All() []Library {
 	bounded := locks.Claims{Bounded: true, Waits: true}
 	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
@@ -36,7 +35,7 @@ func All() []Library {
 	}, programs()...)
 }
 
-// Find is the library of a name.
+// Find returns the library with a name.
 func Find(name string) (Library, error) {
 	var names []string
 	for _, l := range All() {
@@ -45,30 +44,30 @@ func Find(name string) (Library, error) {
 		}
 		names = append(names, l.Name)
 	}
-	return Library{}, fmt.Errorf("there is no library %q here; those there are: %s", name, strings.Join(names, ", "))
+	return Library{}, fmt.Errorf("there is no library %q; known are %s", name, strings.Join(names, ", "))
 }
 
-// Options are settings as they are written in a lock's name: tries=3.
+// Options are options in the form of a lock's name: tries=3.
 type Options struct {
 	given map[string]string
 	wrong []string
 	known []string
 }
 
-// ParseOptions reads NAME=VALUE words.
+// ParseOptions parses NAME=VALUE words.
 func ParseOptions(words []string) (Options, error) {
 	o := Options{given: map[string]string{}}
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return o, fmt.Errorf("%q is no option; options are written NAME=VALUE", w)
+			return o, fmt.Errorf("%q is not an option; options are written NAME=VALUE", w)
 		}
 		o.given[name] = value
 	}
 	return o, nil
 }
 
-// read is the value of an option, parsed; usual if it is not given.
+// read returns the parsed value of an option, or its default.
 func read[T any](o *Options, name string, usual T, parse func(string) (T, error)) T {
 	o.known = append(o.known, name)
 	text, given := o.given[name]
@@ -102,7 +101,7 @@ func (o *Options) on(name string, usual bool) bool {
 	})
 }
 
-// oneOf is a word of several, the first if it is not given.
+// oneOf returns the value of an option with several allowed words. The first is the default.
 func (o *Options) oneOf(name string, usual string, others ...string) string {
 	return read(o, name, usual, func(s string) (string, error) {
 		if s != usual && !slices.Contains(others, s) {
@@ -112,7 +111,7 @@ func (o *Options) oneOf(name string, usual string, others ...string) string {
 	})
 }
 
-// err says what of the options nobody reads, or cannot be read.
+// err returns an error for unknown options and invalid values.
 func (o *Options) err() error {
 	for _, name := range slices.Sorted(maps.Keys(o.given)) {
 		if !slices.Contains(o.known, name) {

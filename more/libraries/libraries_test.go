@@ -9,7 +9,7 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// What the catalog says of a library is what is served: its claims and its options.
+// The capabilities and options in the catalog are those of the served libraries.
 func TestCatalogSaysWhatIsServed(t *testing.T) {
 	served := map[string]bool{}
 	for _, l := range All() {
@@ -57,7 +57,7 @@ func TestCatalogSaysWhatIsServed(t *testing.T) {
 
 func TestOptionsAreRead(t *testing.T) {
 	for words, want := range map[string]string{
-		"tries":            `"tries" is no option; options are written NAME=VALUE`,
+		"tries":            `"tries" is not an option; options are written NAME=VALUE`,
 		"tries=many":       `option tries: "many" cannot be read`,
 		"careful=yes":      `option careful: "yes" cannot be read`,
 		"tries=3 drift=.1": "",

@@ -17,9 +17,9 @@ import (
 	"lockbench/locks"
 )
 
-// openMongo is the lock on a document: findAndModify takes it if it is free or over, or makes
-// it, and the index of _id refuses whoever comes second. What it has beside its holder is the
-// number of grants and, unless expiry=off (the naive form), its end by the clock of its client.
+// openMongo opens the lock on a document: findAndModify takes the document if it is free or expired, or creates it, and
+// the index of _id refuses a concurrent creation. The document contains the holder, the number of grants and, unless
+// expiry=off (the naive form), its end by the clock of its client.
 func openMongo(o Options) (locks.Opener, error) {
 	expires := o.oneOf("expiry", "on", "off") == "on"
 	limit := o.duration("limit", 5*time.Second)
@@ -44,7 +44,7 @@ func openMongo(o Options) (locks.Opener, error) {
 	}, nil
 }
 
-// mongoDialer opens connections as the client was told to.
+// mongoDialer opens connections with the dialer of the store.
 type mongoDialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 func (d mongoDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -59,7 +59,7 @@ type mongoLocker struct {
 	limit     time.Duration
 }
 
-// Close does not wait for what is under way.
+// Close does not wait for running operations.
 func (l *mongoLocker) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -76,7 +76,7 @@ const (
 
 func (l *mongoLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" || r.Wait > 0 || r.TTL <= 0 {
-		return nil, fmt.Errorf("mongo-find-and-modify: one try at one key, alone, for nobody in particular, with a ttl: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("mongo-find-and-modify: requests must have one key, exclusive mode, a ttl, no wait and no owner: %w", locks.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -105,7 +105,7 @@ func (l *mongoLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 	return held, nil
 }
 
-// mongoLease is one grant of a document.
+// mongoLease is a grant of a document.
 type mongoLease struct {
 	locker     *mongoLocker
 	key, owner string
@@ -121,20 +121,20 @@ var (
 	_ locks.Renewer = (*mongoLease)(nil)
 )
 
-// Until is when another may take the document, if that has an end. Nobody tells its holder.
+// Until returns the end of the lease, if it has one. The holder gets no notice.
 func (l *mongoLease) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
-// Token is the number of grants of the document.
+// Token returns the number of grants of the document.
 func (l *mongoLease) Token() uint64 { return l.token }
 
-// Renew moves the end of the document, unless another has it.
+// Renew extends the lease unless another client holds the document.
 func (l *mongoLease) Renew(ctx context.Context, ttl time.Duration) error {
 	if !l.locker.expires || ttl <= 0 {
-		return fmt.Errorf("mongo-find-and-modify: this document has no end to move: %w", locks.ErrUnsupported)
+		return fmt.Errorf("mongo-find-and-modify: this document has no expiry: %w", locks.ErrUnsupported)
 	}
 	until := time.Now().Add(ttl)
 	err := l.write(ctx, bson.E{Key: mongoUntil, Value: until.UnixMilli()})
@@ -146,12 +146,12 @@ func (l *mongoLease) Renew(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// Release frees the document, unless another has it. It stays for the sake of its number.
+// Release frees the document unless another client holds it. The document stays because of its number.
 func (l *mongoLease) Release(ctx context.Context) error {
 	return l.write(ctx, bson.E{Key: mongoOwner, Value: ""})
 }
 
-// write sets a field if the document is still that of the lease.
+// write sets a field if the document still belongs to the lease.
 func (l *mongoLease) write(ctx context.Context, set bson.E) error {
 	ctx, cancel := context.WithTimeout(ctx, l.locker.limit)
 	defer cancel()

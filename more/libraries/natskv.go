@@ -17,7 +17,7 @@ import (
 	"lockbench/locks"
 )
 
-// natsSettings are what its users set.
+// natsSettings are the options of users.
 type natsSettings struct {
 	replicas            int
 	expiry              string
@@ -25,11 +25,11 @@ type natsSettings struct {
 	ping, reconnectWait time.Duration
 }
 
-// natsKey is a key's name in a bucket, which has no colons.
+// natsKey returns the name of a key in a bucket, which cannot contain colons.
 func natsKey(key string) string { return strings.ReplaceAll(key, ":", "/") }
 
-// openNatsKV is the lock on a key of a JetStream bucket: Create takes it, Delete at the
-// revision that Create gave releases it, and its end is the bucket's ttl, or the key's own.
+// openNatsKV opens the lock on a key of a JetStream bucket: Create takes it, Delete at the revision of Create releases it.
+// It ends with the ttl of the bucket or of the key.
 func openNatsKV(o Options) (locks.Opener, error) {
 	s := natsSettings{
 		replicas: o.number("replicas", 0), expiry: o.oneOf("expiry", "bucket", "key"),
@@ -53,7 +53,7 @@ func openNatsKV(o Options) (locks.Opener, error) {
 		}
 		options := []nats.Option{
 			nats.PingInterval(s.ping), nats.ReconnectWait(s.reconnectWait),
-			nats.IgnoreDiscoveredServers(), // their addresses lead past faults
+			nats.IgnoreDiscoveredServers(), // their addresses bypass the proxies
 		}
 		params := c.Store.Params
 		if user := params["user"]; user != "" {
@@ -78,7 +78,7 @@ func openNatsKV(o Options) (locks.Opener, error) {
 	}, nil
 }
 
-// natsDialer opens connections as the client was told to.
+// natsDialer opens connections with the dialer of the store.
 type natsDialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 func (d natsDialer) Dial(network, addr string) (net.Conn, error) {
@@ -96,8 +96,8 @@ type natsLocker struct {
 	replicas   int
 
 	mu  sync.Mutex
-	kv  jetstream.KeyValue // nil: not opened yet, or there no more
-	ttl time.Duration      // of all its keys; 0: each has its own
+	kv  jetstream.KeyValue // nil: not opened yet, or deleted
+	ttl time.Duration      // of all keys; 0: each key has its own
 }
 
 func (l *natsLocker) Close() error {
@@ -107,13 +107,13 @@ func (l *natsLocker) Close() error {
 
 func (l *natsLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" || r.Wait > 0 || r.TTL <= 0 {
-		return nil, fmt.Errorf("nats-kv: one try at one key, alone, for nobody in particular, with a ttl: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("nats-kv: requests must have one key, exclusive mode, a ttl, no wait and no owner: %w", locks.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.settings.limit)
 	defer cancel()
 	kv, err := l.bucket(ctx, r.TTL)
 	if err != nil {
-		return nil, fmt.Errorf("open the bucket: %w", err) // nothing was asked of the lock
+		return nil, fmt.Errorf("open the bucket: %w", err) // no lock request was sent
 	}
 	held := &natsLease{locker: l, kv: kv, key: natsKey(r.Keys[0]), owner: fmt.Sprintf("%d-%016x", l.client.ID, l.client.Rand.Uint64())}
 	var options []jetstream.KVCreateOpt
@@ -135,19 +135,19 @@ func (l *natsLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	return held, nil
 }
 
-// wholeSeconds is in what the ends of keys are counted.
+// wholeSeconds rounds up to the resolution of expiries.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// bucket makes the bucket, or finds the one that there is. All its keys have one ttl.
+// bucket creates or opens the bucket. All its keys have one ttl.
 func (l *natsLocker) bucket(ctx context.Context, ttl time.Duration) (jetstream.KeyValue, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kv == nil {
 		config := jetstream.KeyValueConfig{Bucket: l.bucketName, Replicas: l.replicas}
 		if l.settings.expiry == "key" {
-			// What is left of a key that ran out, for those who watch it.
+			// LimitMarkerTTL is the life of the marker of an expired key, for watchers.
 			config.LimitMarkerTTL = time.Second
 		} else {
 			config.TTL = ttl
@@ -166,13 +166,12 @@ func (l *natsLocker) bucket(ctx context.Context, ttl time.Duration) (jetstream.K
 		l.kv, l.ttl = kv, status.TTL()
 	}
 	if l.ttl != 0 && l.ttl != ttl {
-		return nil, fmt.Errorf("a bucket has one ttl for all its keys, and that is %v (expiry=key: each has its own): %w", l.ttl, locks.ErrUnsupported)
+		return nil, fmt.Errorf("a bucket has one ttl for all its keys, %v (with expiry=key each key has its own): %w", l.ttl, locks.ErrUnsupported)
 	}
 	return l.kv, nil
 }
 
-// lookAgain lets the next one make the bucket anew if it has gone with its server, as who
-// starts now does.
+// lookAgain makes the next operation create the bucket again if it was lost with its server, as a new client would.
 func (l *natsLocker) lookAgain(err error) {
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) {
 		l.mu.Lock()
@@ -181,14 +180,14 @@ func (l *natsLocker) lookAgain(err error) {
 	}
 }
 
-// wrongRevision says that the servers refused a write because the key was not as expected.
+// wrongRevision reports whether the servers refused a write because of the key's revision.
 func wrongRevision(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) &&
 		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// natsLease is one key at one revision.
+// natsLease is a key at a revision.
 type natsLease struct {
 	locker     *natsLocker
 	kv         jetstream.KeyValue
@@ -196,7 +195,7 @@ type natsLease struct {
 	token      uint64 // the revision of the grant
 
 	mu       sync.Mutex
-	revision uint64 // of the last write; 0: nobody knows what came of it
+	revision uint64 // of the last write; 0: its outcome is unknown
 	until    time.Time
 }
 
@@ -206,21 +205,20 @@ var (
 	_ locks.Renewer = (*natsLease)(nil)
 )
 
-// Until is when the key may be gone. Nobody tells its holder.
+// Until returns when the key may expire. The holder gets no notice.
 func (l *natsLease) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
-// Token is the number of the write in its bucket.
+// Token returns the number of the write in its bucket.
 func (l *natsLease) Token() uint64 { return l.token }
 
-// Renew writes the key again. A ttl of the key itself is not asked for by the library's
-// Update, so that write is made by hand.
+// Renew writes the key again. The library's Update does not set the ttl of a key, so Renew publishes the message itself.
 func (l *natsLease) Renew(ctx context.Context, ttl time.Duration) error {
 	if l.locker.settings.expiry == "bucket" && ttl != l.locker.ttl || ttl <= 0 {
-		return fmt.Errorf("nats-kv: a key of this bucket lives for %v: %w", l.locker.ttl, locks.ErrUnsupported)
+		return fmt.Errorf("nats-kv: a key of this bucket has a ttl of %v: %w", l.locker.ttl, locks.ErrUnsupported)
 	}
 	return l.write(ctx, func(ctx context.Context, at uint64) error {
 		until := time.Now().Add(ttl)
@@ -244,14 +242,14 @@ func (l *natsLease) Renew(ctx context.Context, ttl time.Duration) error {
 	})
 }
 
-// Release deletes the key if nobody has written it since.
+// Release deletes the key unless another client has written it.
 func (l *natsLease) Release(ctx context.Context) error {
 	return l.write(ctx, func(ctx context.Context, at uint64) error {
 		return l.kv.Delete(ctx, l.key, jetstream.LastRevision(at))
 	})
 }
 
-// write does what is right if the key is still that of the lease.
+// write calls do if the key still belongs to the lease.
 func (l *natsLease) write(ctx context.Context, do func(ctx context.Context, at uint64) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,23 +268,23 @@ func (l *natsLease) write(ctx context.Context, do func(ctx context.Context, at u
 	err := do(ctx, at)
 	switch {
 	case wrongRevision(err) && known:
-		l.revision = at // refused, and so it will always be
+		l.revision = at // refused, also in the future
 		return fmt.Errorf("%w: %w", locks.ErrNotHeld, err)
 	case err == nil && l.revision == 0:
-		l.revision = at // deleted: refused from now on
+		l.revision = at // deleted, so later writes are refused
 	}
 	return err
 }
 
-// find is the revision of the key, if it is of this lease. Any server that keeps the bucket
-// answers, and may not know the newest, so that nothing is certain if it is not.
+// find returns the revision of the key if it belongs to this lease. Any server of the bucket answers, possibly with stale
+// data, so a different revision is not certain.
 func (l *natsLease) find(ctx context.Context) (uint64, error) {
 	entry, err := l.kv.Get(ctx, l.key)
 	if err != nil {
 		return 0, err
 	}
 	if string(entry.Value()) != l.owner {
-		return 0, errors.New("another one's key is there, as far as a server knows, and whether there was one of this lease nobody knows")
+		return 0, errors.New("a server has the key of another lease; it is unknown whether this lease had the key")
 	}
 	return entry.Revision(), nil
 }

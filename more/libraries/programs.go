@@ -4,8 +4,7 @@ package libraries
 
 import "lockbench/locks"
 
-// programs are the libraries that no module has: what they are made of dials and waits as
-// only a program can.
+// programs are the libraries that are not part of the WASM module, because their dependencies need a real process.
 func programs() []Library {
 	return []Library{
 		{locks.Card{

@@ -12,7 +12,7 @@ import (
 	"lockbench/locks"
 )
 
-// openRedislock is a Lock of bsm/redislock.
+// openRedislock opens a Lock of bsm/redislock.
 func openRedislock(o Options) (locks.Opener, error) {
 	client := clientOptions{careful: o.on("careful", false), reload: o.duration("reload", 0)}
 	backoff := o.duration("backoff", 100*time.Millisecond)
@@ -38,7 +38,7 @@ func (l *redislockLocker) Close() error { return l.redis.Close() }
 
 func (l *redislockLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if r.Mode != locks.Exclusive || r.Owner != "" || r.TTL == 0 {
-		return nil, fmt.Errorf("redislock: alone, with a ttl: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("redislock: requests must have exclusive mode and a ttl: %w", locks.ErrUnsupported)
 	}
 	o := &redislock.Options{}
 	if r.Wait > 0 {

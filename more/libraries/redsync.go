@@ -15,7 +15,7 @@ import (
 	"lockbench/locks"
 )
 
-// pool makes a redsync pool of one master, and says how to close it.
+// pool makes a redsync pool of one master and a function that closes it.
 type pool func(s locks.Store, addr string, careful bool) (redis.Pool, func() error)
 
 func goRedisPool(s locks.Store, addr string, careful bool) (redis.Pool, func() error) {
@@ -37,7 +37,7 @@ func redigoPool(s locks.Store, addr string, careful bool) (redis.Pool, func() er
 	return redigo.NewPool(p), p.Close
 }
 
-// openRedsync is a Mutex of redsync on one pool for each master.
+// openRedsync opens a Mutex of redsync with one pool for each master.
 func openRedsync(makePool pool) func(Options) (locks.Opener, error) {
 	return func(o Options) (locks.Opener, error) {
 		tries := o.number("tries", 32)
@@ -69,8 +69,7 @@ type redsyncLocker struct {
 	redsync *redsync.Redsync
 	options []redsync.Option
 	tries   int
-	// definite says that a refusal was heard from every master; with fail-fast redsync stops
-	// listening once the outcome is sure.
+	// definite means that every master answered a refusal; with fail-fast redsync stops as soon as the outcome is certain.
 	definite bool
 	closers  []func() error
 }
@@ -85,7 +84,7 @@ func (l *redsyncLocker) Close() error {
 
 func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive || r.Owner != "" || r.TTL == 0 {
-		return nil, fmt.Errorf("redsync: one key, alone, with a ttl: %w", locks.ErrUnsupported)
+		return nil, fmt.Errorf("redsync: requests must have one key, exclusive mode and a ttl: %w", locks.ErrUnsupported)
 	}
 	tries := 1
 	if r.Wait > 0 {
@@ -100,7 +99,7 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 	if err == nil {
 		return held, nil
 	}
-	// Every master answered, and none of them with an error: the only definite no.
+	// A refusal is definite only if every master answered without an error.
 	var taken *redsync.ErrTaken
 	var other *redsync.RedisError
 	if l.definite && errors.As(err, &taken) && !errors.As(err, &other) {
@@ -111,7 +110,7 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 
 type redsyncLease struct {
 	mutex *redsync.Mutex
-	ttl   time.Duration // the one that the mutex was made with
+	ttl   time.Duration // of the mutex
 }
 
 var (
@@ -121,11 +120,10 @@ var (
 
 func (l *redsyncLease) Until() time.Time { return l.mutex.Until() }
 
-// Renew extends by the expiry that the mutex was made with; redsync has no other, and must
-// not say that it did what it cannot do.
+// Renew extends by the expiry of the mutex. redsync supports no other length.
 func (l *redsyncLease) Renew(ctx context.Context, ttl time.Duration) error {
 	if ttl != l.ttl {
-		return fmt.Errorf("redsync extends by the ttl of the lock, %v, and not by %v: %w", l.ttl, ttl, locks.ErrUnsupported)
+		return fmt.Errorf("redsync extends by the ttl of the lock, %v, not by %v: %w", l.ttl, ttl, locks.ErrUnsupported)
 	}
 	ok, err := l.mutex.ExtendContext(ctx)
 	if ok {
@@ -142,7 +140,7 @@ func (l *redsyncLease) Release(ctx context.Context) error {
 	return redsyncRefusal(err)
 }
 
-// redsyncRefusal is what "it did not work" means: definite, unless a master did not answer.
+// redsyncRefusal converts a refusal: it is definite unless a master did not answer.
 func redsyncRefusal(err error) error {
 	var other *redsync.RedisError
 	var taken *redsync.ErrTaken

@@ -13,9 +13,8 @@ import (
 	"lockbench/locks"
 )
 
-// rueidisPool is a master behind rueidis, whose client connects when it is made and then
-// connects again by itself. A master that is down when a client of the lock starts is no
-// reason not to ask the others: its client is made when there is one that answers.
+// rueidisPool is a master behind rueidis. rueidis fails if the first connection fails, so the pool creates the client when
+// the master answers. Thus a master that is down does not prevent requests to the others.
 type rueidisPool struct {
 	options rueidis.ClientOption
 

@@ -13,7 +13,7 @@ import (
 	service "lockbench/service/redis"
 )
 
-// openRueidislock is a Locker of rueidislock.
+// openRueidislock opens a Locker of rueidislock.
 func openRueidislock(o Options) (locks.Opener, error) {
 	s, err := watchedOptions(&o)
 	if err != nil {
@@ -43,7 +43,7 @@ func newRueidislock(s locks.Store, set watchedSettings, validity time.Duration) 
 	})
 }
 
-// rueidisDials are the settings of a client of rueidis that opens its connections as a store wants.
+// rueidisDials returns the options of a rueidis client with the dialer of a store.
 func rueidisDials(s locks.Store) (o rueidis.ClientOption) {
 	if s.Dial != nil {
 		o.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {

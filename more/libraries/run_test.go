@@ -27,7 +27,7 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 		return string(out)
 	}
 	run(0, "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redsync,redsync-redigo,redislock")
-	// None of them knows owners, and waiting is asked of those that can wait all the same.
+	// These libraries know no owners. Only those that can wait run in handoff.
 	run(0, "run", "handoff", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redislock")
 	// go-redis sends a release again whose answer was lost, and the library hears "not held".
 	said := run(1, "run", "lost-replies", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,redislock,redislock/careful=on", "--expect", "valid")
@@ -44,8 +44,8 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 	}
 }
 
-// program is lockbench with lockbench-more beside it: it returns what runs it and wants an exit
-// code and a text, and where its results are.
+// program builds lockbench and lockbench-more into one folder. It returns a function that runs lockbench and checks its
+// exit code and output, and the folder of the results.
 func program(t *testing.T) (run func(want int, says string, words ...string), results string) {
 	t.Helper()
 	lockbench, _ := builtPrograms(t)
@@ -82,7 +82,7 @@ var built struct {
 	dir  string // removed by TestMain
 }
 
-// build builds a package of the module in a folder beside this module's.
+// build builds a package of a module.
 func build(t testing.TB, module string, env []string, out, what string) {
 	t.Helper()
 	cmd := exec.Command("go", "build", "-o", out, what)

@@ -13,7 +13,7 @@ import (
 	service "lockbench/service/redis"
 )
 
-// openValkeylock is a Locker of valkeylock.
+// openValkeylock opens a Locker of valkeylock.
 func openValkeylock(o Options) (locks.Opener, error) {
 	s, err := watchedOptions(&o)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"lockbench/locks"
 )
 
-// watched is what rueidislock and valkeylock are: a lock that is held as long as a context
-// is not done, on a majority of keys that the library keeps extending.
+// watched is the API of rueidislock and valkeylock: a lock that is held until a context is done, on a majority of keys
+// that the library keeps extending.
 type watched interface {
 	WithContext(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 	TryWithContext(ctx context.Context, name string) (context.Context, context.CancelFunc, error)
 	Close()
 }
 
-// watchedSettings are what their users set.
+// watchedSettings are the options of users.
 type watchedSettings struct {
 	validity, extend time.Duration
 	tryNext          time.Duration
@@ -35,8 +35,7 @@ func watchedOptions(o *Options) (watchedSettings, error) {
 	return s, o.err()
 }
 
-// watchedLocker has one locker of the library for each validity that is asked for: the
-// library has it as a setting, and not in a request.
+// watchedLocker has one locker of the library for each validity, which is an option of the locker and not of a request.
 type watchedLocker struct {
 	settings  watchedSettings
 	notLocked error
@@ -74,7 +73,7 @@ func (l *watchedLocker) of(validity time.Duration) (watched, error) {
 }
 
 func (l *watchedLocker) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
-	// It knows no owners: who asks again while it holds is refused like anybody else.
+	// The libraries know no owners: a repeated request of the holder is refused.
 	if len(r.Keys) != 1 || r.Mode != locks.Exclusive {
 		return nil, locks.ErrUnsupported
 	}
@@ -86,7 +85,7 @@ func (l *watchedLocker) Acquire(_ context.Context, r locks.Request) (locks.Lease
 	if err != nil {
 		return nil, err
 	}
-	// The lock is given up when this context is done, so it must not be the request's.
+	// The lock is released when this context is done, so it must not be the request's.
 	own, stop := context.WithCancel(context.Background())
 	var held context.Context
 	var release context.CancelFunc
@@ -99,7 +98,7 @@ func (l *watchedLocker) Acquire(_ context.Context, r locks.Request) (locks.Lease
 	}
 	if err != nil {
 		stop()
-		// The error is the same when a majority was missed because nobody answered.
+		// The error is the same if servers did not answer.
 		if errors.Is(err, l.notLocked) && strings.Contains(err.Error(), "held by others") {
 			return nil, locks.ErrTaken
 		}
@@ -123,7 +122,7 @@ var (
 func (l *watchedLease) Lease() time.Duration  { return l.validity }
 func (l *watchedLease) Lost() <-chan struct{} { return l.held.Done() }
 
-// Release waits until the keys are deleted. The library tells nothing of how that went.
+// Release waits until the keys are deleted. The library does not report the result.
 func (l *watchedLease) Release(context.Context) error {
 	lost := l.held.Err() != nil
 	l.release()

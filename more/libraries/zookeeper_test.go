@@ -15,8 +15,7 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// ZooKeeper's servers, the locks of this project on them, and two that nobody here wrote,
-// Curator's and kazoo's, run in the local world.
+// ZooKeeper's servers run in world local with the locks of this project and two libraries, Curator and kazoo.
 func TestZooKeeperInTheLocalWorld(t *testing.T) {
 	t.Parallel() // it waits
 	for _, needed := range []string{
@@ -40,8 +39,8 @@ func TestZooKeeperInTheLocalWorld(t *testing.T) {
 
 var called = regexp.MustCompile(`Received connection request from /127\.\d+\.\d+\.(\d+):`)
 
-// nothingPassedBeside reads in the servers' logs who has called them for an election: the
-// network, in a member's name. Whoever calls by himself has another address.
+// nothingPassedBeside reads the source addresses of elections in the servers' logs. The proxy uses a member's address;
+// direct connections have another one.
 func nothingPassedBeside(t *testing.T, logs string) {
 	t.Helper()
 	calls := 0

@@ -98,7 +98,7 @@ public class CuratorGuest {
 
     static void acquire(JsonNode request, ObjectNode answer) {
         if (!request.has("key") || !request.path("mode").asText("exclusive").equals("exclusive") || request.has("owner")) {
-            say(answer.put("fail", "unsupported").put("text", "it takes one key, alone, for nobody in particular"));
+            say(answer.put("fail", "unsupported").put("text", "requests must have one key, exclusive mode and no owner"));
             return;
         }
         if (request.get("key").asText().isEmpty() || request.path("ttl_ns").asLong() < 0 || request.path("wait_ns").asLong() < 0) {

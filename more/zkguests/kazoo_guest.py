@@ -53,7 +53,7 @@ def open_(r):
 
 def acquire(r):
     if "key" not in r or r.get("mode", "exclusive") != "exclusive" or r.get("owner"):
-        return {"fail": "unsupported", "text": "it takes one key, alone, for nobody in particular"}
+        return {"fail": "unsupported", "text": "requests must have one key, exclusive mode and no owner"}
     if not r["key"] or r.get("ttl_ns", 0) < 0 or r.get("wait_ns", 0) < 0:
         return {"fail": "bad-request"}
     seconds = r.get("ttl_ns", 0) / 1e9 or SESSION
