@@ -11,13 +11,11 @@ import (
 	"lockbench/workloads"
 )
 
-// keysLookedAt bounds the keys with which a workload is asked whether it can work with so
-// many: a scenario may have `keys: 2000000000`.
+// keysLookedAt limits the number of keys for the check of a workload, because a scenario may have `keys: 2000000000`.
 const keysLookedAt = 100
 
-// abilities checks that each lock can do what the workload needs and runs on the servers that
-// it gets. Refused calls would look like mutual exclusion. The abilities of an external guest
-// are known only once it runs.
+// abilities checks that each lock supports the workload and runs on the servers that it gets. Refused calls would look
+// like mutual exclusion. The capabilities of an external guest are known only when it runs.
 func (s *Scenario) abilities() []breach {
 	work, ok := workloads.Find(s.Workload.Name)
 	if !ok {
@@ -50,7 +48,7 @@ func (s *Scenario) abilities() []breach {
 	return list
 }
 
-// Takes reports whether a lock can take part. For an external guest that is known only once it runs.
+// Takes reports whether a lock can take part. For an external guest that is known only when it runs.
 func (s *Scenario) Takes(u LockUse) bool {
 	work, ok := workloads.Find(s.Workload.Name)
 	lock, found := catalog.Find(u.Use)
@@ -66,7 +64,7 @@ func (s *Scenario) askedOf(u LockUse, lock catalog.Lock) (Workload, Topology) {
 	return s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
 }
 
-// unfit returns why a lock cannot take part; empty: it can.
+// unfit returns the reason why a lock cannot take part, or "".
 func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
 	if l.Claims.Leaseless() {
@@ -90,7 +88,7 @@ func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string 
 // fitter returns a hint for a lock that cannot take part.
 func fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
 	var hints, can []string
-	// Asked for a ttl by mistake, more likely than for another lock.
+	// A ttl of 0 is more likely a mistake than the wrong lock.
 	if leased := w; w.TTL == 0 {
 		leased.TTL = DefaultTTL
 		if unfit(lock, work, leased, t) == "" {

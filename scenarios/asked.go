@@ -20,8 +20,7 @@ const AskedVersion = "expectations/1"
 type Asked struct {
 	Expect []string `json:"expect,omitempty"` // [[SCENARIO/]LOCK=]EXPECTATION
 	Like   []string `json:"like,omitempty"`   // LOCK=LOCK: what is expected of the second
-	// File names the file, and Text is its text: it may have changed when a campaign is
-	// resumed.
+	// File is the name of the file, and Text its content, because it may have changed when a campaign is resumed.
 	File string `json:"expectations_file,omitempty"`
 	Text string `json:"expectations,omitempty"`
 }
@@ -41,8 +40,8 @@ func (a *Asked) ReadFile() error {
 	return nil
 }
 
-// Check checks the expectations, and that everything that a flag names runs. A file may name
-// more, because several runs share it.
+// Check checks the expectations, and that everything that a flag names runs. A file may name more, because several runs
+// share it.
 func (a Asked) Check(run []*Scenario, uses []LockUse) error {
 	_, err := a.read(run, uses, true)
 	return err
@@ -95,9 +94,9 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 
 // rule is one expectation of the user.
 type rule struct {
-	scenario, lock string // empty: each
+	scenario, lock string // empty: all
 	expect         Expectation
-	like           string // in place of expect
+	like           string // instead of expect
 }
 
 func (r rule) weight() int {
@@ -120,18 +119,18 @@ func (r rule) concerns(s *Scenario, u LockUse) bool {
 	return r.lock == u.Name || r.lock == "" && !control(u)
 }
 
-// control reports whether a lock is a control of the harness.
+// control reports whether a lock is a control.
 func control(u LockUse) bool {
 	name := u.Use
-	if name == "" && !u.Own() { // known by what it was called in a run
+	if name == "" && !u.Own() { // known by its name in a run
 		name, _, _ = strings.Cut(u.Name, "/")
 	}
 	l, ok := catalog.Find(name)
 	return ok && l.Family == locks.Control
 }
 
-// of returns the expectation of the rule in a scenario. The scenario judges no lock that is
-// like one that neither runs there nor is named.
+// of returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does not judge,
+// the lock is not judged either.
 func (r rule) of(s *Scenario) Expectation {
 	if r.like == "" {
 		return r.expect
@@ -145,7 +144,7 @@ func (r rule) of(s *Scenario) Expectation {
 	return e
 }
 
-// read reads flags and file. With strict, everything that a flag names must run.
+// read reads the flags and the file. With strict, everything that a flag names must run.
 func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error) {
 	in := askedIn{run: Names(), locks: names(uses, useName), strict: strict}
 	for _, s := range run {
@@ -174,8 +173,8 @@ func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error
 	return rules, asError(errs)
 }
 
-// askedIn are the names that an expectation may have: scenarios, those of them that run, the
-// locks that run, and the locks that others may be like.
+// askedIn are the names that an expectation may contain: scenarios, those of them that run, the locks that run, and the
+// locks for comparisons.
 type askedIn struct {
 	run, chosen, locks, models []string
 	strict                     bool
@@ -192,7 +191,7 @@ func (r *reader) who(name word, in askedIn) (x rule) {
 	case both && slices.Contains(in.run, scenario):
 		x.scenario, x.lock = scenario, rest
 		if in.strict && !slices.Contains(in.chosen, scenario) {
-			r.fail(name.at, "", "scenario %s is not run", scenario)
+			r.fail(name.at, "", "scenario %s does not run", scenario)
 		}
 	case both && in.strict && slices.Contains(in.locks, rest):
 		r.unknown(word{scenario, name.at}, in.run, "scenarios", "no scenario is named %q", scenario)
@@ -204,8 +203,7 @@ func (r *reader) who(name word, in askedIn) (x rule) {
 	return x
 }
 
-// cutLike cuts `LOCK=OTHER` in two. Both may hold an equals sign, as set-nx/ttl=2s does: it
-// is cut behind a lock that runs.
+// cutLike splits `LOCK=OTHER`. Both may contain an equals sign, as in set-nx/ttl=2s, so it splits after a lock that runs.
 func cutLike(arg string, locks []string) (lock, like string, both bool) {
 	for i, c := range arg {
 		if c == '=' && slices.Contains(locks, strings.TrimSpace(arg[:i])) {
@@ -216,7 +214,7 @@ func cutLike(arg string, locks []string) (lock, like string, both bool) {
 	return strings.TrimSpace(lock), strings.TrimSpace(like), both
 }
 
-// like is the rule that a lock is expected to do what another one is.
+// like returns the rule that compares a lock with another one.
 func (r *reader) like(lock, like word, in askedIn) rule {
 	if in.strict {
 		r.runs(lock.text, in.locks)

@@ -16,7 +16,7 @@ func askedScenario(name string) *Scenario {
 	return s
 }
 
-// What names more holds before what names less, and of two that name as much the later.
+// More specific expectations win, and the last of equals.
 func TestAskedApply(t *testing.T) {
 	uses := []LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "mine", Command: "./mine"}, {Name: "set-nx/ttl=2s", Use: "set-nx"}}
 	for name, test := range map[string]struct {
@@ -68,20 +68,20 @@ func TestAskedCheck(t *testing.T) {
 		asked Asked
 		want  string // the first line of the error
 	}{
-		"right":              {Asked{Expect: []string{"pause-client/mine=unjudged", "mine=valid"}, Like: []string{"mine=redlock/nodes=3"}}, ""},
-		"lock":               {Asked{Expect: []string{"mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
-		"lock of a scenario": {Asked{Expect: []string{"pause-client/mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
-		"scenario":           {Asked{Expect: []string{"pause-cleint/mine=valid"}}, `--expect: no scenario is named "pause-cleint"; did you mean "pause-client"?`},
-		"not run":            {Asked{Expect: []string{"steady/mine=valid"}}, `--expect: scenario steady is not run`},
-		"verdict":            {Asked{Expect: []string{"mine=vaild"}}, `--expect: no verdict is named "vaild"; did you mean "valid"?`},
-		"checker":            {Asked{Expect: []string{"mine={result: unjudged}"}}, `--expect: no checker is named "result"; did you mean "results"?`},
-		"like alone":         {Asked{Like: []string{"mine"}}, `--like: "mine" names one lock; as in mine=set-nx`},
-		"like whom":          {Asked{Like: []string{"mine=set-nk"}}, `--like: no lock is named "set-nk"; did you mean "set-nx"?`},
-		"whose like":         {Asked{Like: []string{"mien=set-nx"}}, `--like: no lock named "mien" runs; did you mean "mine"?`},
-		"empty file":         {Asked{File: "x"}, "x: the list of expectations is empty; begin with `lockbench: expectations/1`"},
-		"a scenario":         {Asked{File: "x", Text: "lockbench: scenario/1\n"}, `x:1:12: "scenario/1" is not a known version; this lockbench reads expectations/1`},
-		"key":                {Asked{File: "x", Text: "lockbench: expectations/1\nexpects: {}\n"}, `x:2:1: a list of expectations has no key "expects"; did you mean "expect"?`},
-		"verdict in a file":  {Asked{File: "x", Text: "lockbench: expectations/1\nexpect:\n  mine: vaild\n"}, `x:3:9: no verdict is named "vaild"; did you mean "valid"?`},
+		"right":                {Asked{Expect: []string{"pause-client/mine=unjudged", "mine=valid"}, Like: []string{"mine=redlock/nodes=3"}}, ""},
+		"lock":                 {Asked{Expect: []string{"mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
+		"lock of a scenario":   {Asked{Expect: []string{"pause-client/mien=valid"}}, `--expect: no lock named "mien" runs; did you mean "mine"?`},
+		"scenario":             {Asked{Expect: []string{"pause-cleint/mine=valid"}}, `--expect: no scenario is named "pause-cleint"; did you mean "pause-client"?`},
+		"not run":              {Asked{Expect: []string{"steady/mine=valid"}}, `--expect: scenario steady does not run`},
+		"verdict":              {Asked{Expect: []string{"mine=vaild"}}, `--expect: no verdict is named "vaild"; did you mean "valid"?`},
+		"checker":              {Asked{Expect: []string{"mine={result: unjudged}"}}, `--expect: no checker is named "result"; did you mean "results"?`},
+		"like alone":           {Asked{Like: []string{"mine"}}, `--like: "mine" names one lock; as in mine=set-nx`},
+		"like an unknown lock": {Asked{Like: []string{"mine=set-nk"}}, `--like: no lock is named "set-nk"; did you mean "set-nx"?`},
+		"whose like":           {Asked{Like: []string{"mien=set-nx"}}, `--like: no lock named "mien" runs; did you mean "mine"?`},
+		"empty file":           {Asked{File: "x"}, "x: the list of expectations is empty; begin with `lockbench: expectations/1`"},
+		"a scenario":           {Asked{File: "x", Text: "lockbench: scenario/1\n"}, `x:1:12: "scenario/1" is not a known version; this lockbench reads expectations/1`},
+		"key":                  {Asked{File: "x", Text: "lockbench: expectations/1\nexpects: {}\n"}, `x:2:1: a list of expectations has no key "expects"; did you mean "expect"?`},
+		"verdict in a file":    {Asked{File: "x", Text: "lockbench: expectations/1\nexpect:\n  mine: vaild\n"}, `x:3:9: no verdict is named "vaild"; did you mean "valid"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.asked.Check(run, uses)
@@ -99,7 +99,7 @@ func TestAskedCheck(t *testing.T) {
 	}
 }
 
-// What to type for one run of a campaign leaves out what is about others.
+// The flags for one run of a campaign leave out expectations about others.
 func TestAskedFlags(t *testing.T) {
 	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=unjudged", "pause-client/mine=violated", "other=unjudged"}, File: "e.yaml"}
 	got := a.Flags(askedScenario("pause-client"), []LockUse{{Name: "mine"}})

@@ -11,7 +11,7 @@ import (
 	"lockbench/workloads"
 )
 
-// roles are the roles that nodes of any service can have.
+// roles returns the roles that nodes of any service can have.
 func roles() []nemesis.Role { return nemesis.RolesOf(services.All()) }
 
 func lockName(l catalog.Lock) string         { return l.Name }
@@ -25,7 +25,7 @@ func checkerName(c checker.Check) string     { return c.Name }
 func useName(u LockUse) string               { return u.Name }
 func plain[T ~string](word T) string         { return string(word) }
 
-// find is the entry of a list that has the name.
+// find returns the entry of a list with a name.
 func find[E any](list []E, nameOf func(E) string, name string) (e E, ok bool) {
 	i := slices.IndexFunc(list, func(e E) bool { return nameOf(e) == name })
 	if i < 0 {
@@ -34,7 +34,7 @@ func find[E any](list []E, nameOf func(E) string, name string) (e E, ok bool) {
 	return list[i], true
 }
 
-// names are the names of a list's entries, in its order.
+// names returns the names of the entries of a list, in order.
 func names[E any](list []E, nameOf func(E) string) []string {
 	all := make([]string, len(list))
 	for i, e := range list {
@@ -43,7 +43,7 @@ func names[E any](list []E, nameOf func(E) string) []string {
 	return all
 }
 
-// sorted are the names in alphabetical order.
+// sorted returns the names in alphabetical order.
 func sorted[E any](list []E, nameOf func(E) string) []string {
 	all := names(list, nameOf)
 	slices.Sort(all)

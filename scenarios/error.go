@@ -8,23 +8,21 @@ import (
 	"strings"
 )
 
-// errorsMax is how many errors of one file are printed. More than that are rarely
-// independent of each other.
+// errorsMax is the number of errors of one file that are printed. Further errors are often consequences of these.
 const errorsMax = 10
 
-// Error is a mistake in a scenario or in an argument that changes one. The user can correct
-// it, so the program exits with 64.
+// Error is a mistake in a scenario or in a command line. The user can correct it, so the program exits with 64.
 type Error struct {
-	File   string // the file, or the flag; may be empty
+	File   string // the file or the flag; may be empty
 	Line   int    // from 1; 0: the whole file, or an argument
 	Column int    // from 1, in characters
 	Text   string // the mistake, with the offending word
-	Hint   string // the nearest known word, or the known ones
+	Hint   string // the nearest known word, or the known words
 
 	err error
 }
 
-// Error is one line: place, text and hint.
+// Error returns one line: place, text and hint.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
@@ -44,10 +42,10 @@ func (e *Error) Error() string {
 // Unwrap returns the error of the file system, if there is one.
 func (e *Error) Unwrap() error { return e.err }
 
-// Errors are the mistakes of one file, in its order. errors.As finds the first *Error.
+// Errors are the mistakes of one file, in order. errors.As finds the first *Error.
 type Errors []*Error
 
-// Error is a line for each of the first ten.
+// Error returns a line for each of the first ten.
 func (es Errors) Error() string {
 	var lines []string
 	for _, e := range es[:min(len(es), errorsMax)] {
@@ -59,7 +57,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap lists them for errors.Is and errors.As.
+// Unwrap returns the errors for errors.Is and errors.As.
 func (es Errors) Unwrap() []error {
 	list := make([]error, len(es))
 	for i, e := range es {
@@ -74,7 +72,7 @@ func IsUsage(err error) bool {
 	return errors.As(err, &e)
 }
 
-// asError is nil for none, the error itself for one, and Errors for more.
+// asError returns nil, the only error, or Errors.
 func asError(es []*Error) error {
 	switch len(es) {
 	case 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Each testdata/errors/NAME.yaml is wrong in some way, and NAME.txt has the messages.
 func TestErrorTexts(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCheckAfterOverrides(t *testing.T) {
 		want   string
 	}{
 		"ttl": {func(s *Scenario) { s.Workload.TTL = 5500e6 },
-			"failover: step 2 asks for a hold of up to 7s, which does not fit into the ttl of 5.5s; clients must let go within their lease"},
+			"failover: step 2 asks for a hold of up to 7s, which does not fit into the ttl of 5.5s; clients must release within their lease"},
 		"long ttl": {func(s *Scenario) { s.Workload.TTL = 10e9 },
 			"failover: step 2 restarts a master without its data after 10s, within the ttl of 10s: it grants again what redlock still holds" +
 				"; restart it later, or say `early: true` if that is what the scenario shows"},
@@ -181,8 +181,8 @@ func TestCheckAfterOverrides(t *testing.T) {
 	}
 }
 
-// What reading a scenario may allocate, garbage included. The reader of YAML copies lists for
-// each list that is opened within them, so the dearest byte is a bracket of thousands.
+// The memory that reading a scenario may allocate in total. The YAML parser copies lists for each list inside them, so the
+// most expensive text is thousands of brackets.
 const (
 	allocatedAnyway  = 1 << 20
 	allocatedPerByte = 40_000

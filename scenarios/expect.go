@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The verdicts that an expectation may name. Unjudged expects nothing.
+// The verdicts of expectations. Unjudged accepts everything.
 const (
 	Valid    = "valid"
 	Violated = "violated"
@@ -18,13 +18,12 @@ const (
 
 var verdicts = []string{Valid, Violated, Unknown, Unjudged}
 
-// Figures are the names of limits in an expectation: the longest time without a grant, and
-// how long acquiring took.
+// Figures are the names of limits: the longest time without a grant, and the latency of acquires.
 var Figures = []string{"outage", "p50", "p99", "max"}
 
-// Judgement is a verdict and perhaps a class, as `violated overstay`.
+// Judgement is a verdict with an optional class, as `violated overstay`.
 type Judgement struct {
-	Verdict string // empty: nothing is said
+	Verdict string // empty: unspecified
 	Class   string // empty: any class, or none
 }
 
@@ -35,8 +34,8 @@ func (j Judgement) String() string {
 	return j.Verdict + " " + j.Class
 }
 
-// matches reports whether a result is as expected. A result has its worst class, so
-// `violated overstay` means overstay and no double-grant.
+// matches reports whether a result is as expected. A result has its worst class, so `violated overstay` means an overstay
+// without a double grant.
 func (j Judgement) matches(got Judgement) bool {
 	switch j.Verdict {
 	case "", Unjudged:
@@ -49,37 +48,35 @@ func (j Judgement) matches(got Judgement) bool {
 
 // Expectation is what a scenario expects of one lock.
 type Expectation struct {
-	// Judgement is of the whole. Its Verdict is empty if the checkers below say it all. With
-	// a class it covers what that class says, and no other promise; without one, all.
+	// Judgement is the expectation for the whole. Its Verdict is empty if Checks contain everything. With a class it
+	// covers the violations of that class, and without a class all violations.
 	Judgement `yaml:"verdict" about:"valid, violated, unknown or unjudged; after violated perhaps a class"`
 	Rate      *Rate                    `yaml:"rate" about:"the share of violating episodes"`
 	Limits    map[string]time.Duration `yaml:"limits" about:"the most that figures may be"`
-	Checks    map[string]Judgement     // by the names of checkers
-	// Of names the lock without options that this was said of, if it was not said of
-	// the lock itself.
+	Checks    map[string]Judgement     // by checker
+	// Of, if not empty, is the name without options for which the expectation was written.
 	Of string
 }
 
-// Rate bounds a share, both ends included: 0.6 and 1 for `60%..100%`.
+// Rate limits a share, both ends included: 0.6 and 1 for `60%..100%`.
 type Rate struct{ Low, High float64 }
 
 func (r Rate) String() string { return fmt.Sprintf("%s..%s", percent(r.Low), percent(r.High)) }
 
-// Observed is what a run found of one lock.
+// Observed is the result of a run for one lock.
 type Observed struct {
 	Judgement                      // the whole: the worst verdict and the worst class
 	Checks    map[string]Judgement // by checker
-	// Apart are the checkers that found a promise broken which the class of the whole does
-	// not speak of.
+	// Apart are the checkers with violations that the class of the whole does not cover.
 	Apart []string
-	// Violating of Episodes were violated; the true rate lies between RateLow and
-	// RateHigh: each is an exact bound with 95 % confidence.
+	// Violating of Episodes were violated. The true rate lies between RateLow and RateHigh, each an exact bound with 95 %
+	// confidence.
 	Violating, Episodes int
 	RateLow, RateHigh   float64
-	Figures             map[string]time.Duration // those that were measured
+	Figures             map[string]time.Duration // the measured figures
 }
 
-// Holds reports whether a run found what was expected, and if not, what differs.
+// Holds reports whether a result is as expected, and the difference if it is not.
 func (e Expectation) Holds(o Observed) (ok bool, why string) {
 	var misses []string
 	miss := func(format string, args ...any) { misses = append(misses, fmt.Sprintf(format, args...)) }
@@ -92,23 +89,22 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		got, ran := o.Checks[name]
 		switch {
 		case !ran && want.Verdict != Unjudged:
-			miss("%s did not judge, expected %s", name, want)
+			miss("%s has no result, expected %s", name, want)
 		case ran && !want.matches(got):
 			miss("%s: %s, expected %s", name, got, want)
 		}
 	}
-	// The checkers that are named stand for the whole, so the others must not add to it: as
-	// with locks, what is not named must be valid. A class speaks for itself: a lock that
-	// may overstay may not lie about its releases.
+	// If only checkers are named, other checkers must not find violations. A class covers its own violations only: a lock
+	// that may overstay must not report wrong results of releases.
 	for _, name := range keys(o.Checks) {
 		got := o.Checks[name]
 		_, named := e.Checks[name]
 		covered := e.Verdict != "" && (e.Class == "" || !slices.Contains(o.Apart, name))
 		if got.Verdict == Violated && !named && !covered {
-			miss("%s: %s, and nothing is expected of it", name, got)
+			miss("%s: %s, which is not expected", name, got)
 		}
 	}
-	// A run in which too little happened proves nothing of the checkers that are named.
+	// The run is inconclusive for the named checkers if too little happened.
 	if e.Verdict == "" && o.Verdict == Unknown && !e.expectsUnknown() {
 		miss("%s as a whole", o.Judgement)
 	}
@@ -125,7 +121,7 @@ func (e Expectation) Holds(o Observed) (ok bool, why string) {
 		}
 	}
 	if len(misses) > 0 && e.Of != "" {
-		miss("that is what the scenario expects of %s", e.Of)
+		miss("the scenario expects that of %s", e.Of)
 	}
 	return len(misses) == 0, strings.Join(misses, "; ")
 }
@@ -139,7 +135,7 @@ func (e Expectation) expectsUnknown() bool {
 	return false
 }
 
-// String writes the expectation in one line: `violated double-grant, rate 60%..100%`.
+// String formats the expectation on one line: `violated double-grant, rate 60%..100%`.
 func (e Expectation) String() string {
 	var words []string
 	if e.Verdict != "" {
@@ -159,7 +155,7 @@ func (e Expectation) String() string {
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// percent formats a share; whole numbers have no decimal point.
+// percent formats a share, without decimals if possible.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", share*100), ".0") + "%"
 }

@@ -9,7 +9,7 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// classes are what a violation may be, from mildest to worst.
+// classes returns the classes of violations, from mildest to worst.
 func classes() []string {
 	var list []string
 	for c := checker.StaleWrite; c <= checker.DoubleGrant; c++ {
@@ -29,8 +29,8 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			if _, twice := expect[name]; twice {
 				r.fail(e.key.at, "", "%q is named twice", name)
 			}
-			// A lock of the catalog need not run here: --locks can bring it in. And a lock
-			// that could not be read may be the one that is meant.
+			// A catalog lock need not run here, because --locks can add it. If a lock could not be read, it may be the one
+			// that is meant.
 			plain, _, options := strings.Cut(name, "/")
 			_, known := catalog.Find(plain)
 			switch {
@@ -38,7 +38,7 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			case !known:
 				r.unknown(word{name, e.key.at}, running, "locks here", "no lock named %q runs in this scenario", name)
 			case options:
-				r.lockWord(word{name, e.key.at}, "expect") // checks them
+				r.lockWord(word{name, e.key.at}, "expect") // reports errors
 			}
 			expect[name] = x
 		}
@@ -71,11 +71,11 @@ func (r *reader) expectation(e entry) (x Expectation) {
 	switch {
 	case len(r.errs) > before:
 	case x.Verdict == "" && len(x.Checks) == 0 && x.Rate != nil:
-		r.fail(rate, "add `verdict: violated`, with its class, or `verdict: unjudged`", "a rate is of violated episodes, and no verdict is expected")
+		r.fail(rate, "add `verdict: violated`, with its class, or `verdict: unjudged`", "a rate counts violated episodes, but no verdict is expected")
 	case x.Verdict == "" && len(x.Checks) == 0: // limits alone: the lock must be valid, and fast
 		x.Verdict = Valid
 	case x.Rate != nil && (x.Verdict == Valid || x.Verdict == Unknown):
-		r.fail(rate, "", "a rate is of violated episodes, and %s is expected", x.Verdict)
+		r.fail(rate, "", "a rate counts violated episodes, but %s is expected", x.Verdict)
 	}
 	return x
 }
@@ -99,8 +99,8 @@ func (r *reader) limits(e entry) map[string]time.Duration {
 	return m
 }
 
-// ParseExpect reads the value of --expect: `VERDICT [class]` for every lock, for
-// which the lock returned is empty, or `LOCK=VERDICT [class]` for one of those that run.
+// ParseExpect parses the value of --expect: `VERDICT [class]` for every lock, which returns an empty lock, or
+// `LOCK=VERDICT [class]` for one of the locks that run.
 func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
 	r := newReader("--expect")
 	lock, value := cutExpect(arg)
@@ -114,9 +114,9 @@ func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err
 	return lock, e, nil
 }
 
-// cutExpect cuts `NAME=VALUE` in two; a value alone has no name.
+// cutExpect splits `NAME=VALUE`. The name is empty if there is only a value.
 func cutExpect(arg string) (name, value string) {
-	// A name may hold an equals sign itself, as in set-nx/ttl=2s=valid; a verdict cannot.
+	// A name may contain an equals sign, as in set-nx/ttl=2s=valid; a verdict cannot.
 	i := strings.Index(arg, "={")
 	if i < 0 {
 		i = strings.LastIndexByte(arg, '=')
@@ -127,15 +127,14 @@ func cutExpect(arg string) (name, value string) {
 	return strings.TrimSpace(arg[:i]), arg[i+1:]
 }
 
-// runs refuses the name of a lock that does not run.
+// runs reports an error if the lock does not run.
 func (r *reader) runs(name string, running []string) {
 	if !slices.Contains(running, name) {
 		r.unknown(word{text: name}, running, "locks here", "no lock named %q runs", name)
 	}
 }
 
-// expected reads an expectation from an argument: as a scenario has it, a verdict or a
-// map of more between braces.
+// expected reads an expectation from an argument: a verdict, or a map in braces.
 func (r *reader) expected(text string) (x Expectation) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		before := len(r.errs)

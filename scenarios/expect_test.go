@@ -62,9 +62,9 @@ func TestExpectationHolds(t *testing.T) {
 			"resource: violated stale-write, expected valid"},
 		{"a check that is not named", "{exclusion: violated overstay, resource: valid}",
 			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Valid, "", "fencing", Violated, "")),
-			"fencing: violated, and nothing is expected of it"},
+			"fencing: violated, which is not expected"},
 		{"a check that did not run", "{exclusion: violated overstay, resource: valid}",
-			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay")), "resource did not judge, expected valid"},
+			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay")), "resource has no result, expected valid"},
 		{"a named check is valid in an empty run", "{resource: valid}",
 			withChecks(overall(Unknown, ""), checks("resource", Valid, "", "harness", Unknown, "")), "unknown as a whole"},
 		{"unknown was expected", "{harness: unknown}",
@@ -73,10 +73,10 @@ func TestExpectationHolds(t *testing.T) {
 			withChecks(overall(Violated, "overstay"), checks("resource", Valid, "", "exclusion", Violated, "overstay", "linearizable", Violated, "")), ""},
 		{"a class covers that class alone", "violated overstay",
 			apart(withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), "results"),
-			"results: violated, and nothing is expected of it"},
+			"results: violated, which is not expected"},
 		{"what the class says from another side", "violated double-grant",
 			withChecks(overall(Violated, "double-grant"), checks("exclusion", Violated, "double-grant", "results", Violated, "")), ""},
-		{"a class, and a promise beside it", "{verdict: violated overstay, results: unjudged}",
+		{"a class, and another guarantee", "{verdict: violated overstay, results: unjudged}",
 			apart(withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "results", Violated, "")), "results"), ""},
 		{"a milder class belongs to it", "violated overstay",
 			withChecks(overall(Violated, "overstay"), checks("exclusion", Violated, "overstay", "resource", Violated, "stale-write")), ""},
@@ -133,7 +133,7 @@ func TestExpectationOfAnUnnamedLock(t *testing.T) {
 }
 
 // Options do not make a lock a safe one: what is expected of set-nx is expected of
-// set-nx/ttl=2s, until somebody says otherwise.
+// set-nx/ttl=2s, unless it has its own.
 func TestExpectationOfALockWithOptions(t *testing.T) {
 	s := defaults()
 	s.Expect = map[string]Expectation{
@@ -148,7 +148,7 @@ func TestExpectationOfALockWithOptions(t *testing.T) {
 		}
 	}
 	valid := Observed{Judgement: Judgement{Verdict: Valid}}
-	if ok, why := s.Expectation("set-nx/ttl=2s").Holds(valid); ok || !strings.HasSuffix(why, "; that is what the scenario expects of set-nx") {
+	if ok, why := s.Expectation("set-nx/ttl=2s").Holds(valid); ok || !strings.HasSuffix(why, "; the scenario expects that of set-nx") {
 		t.Errorf("found valid: %v, %q; want a word on whose expectation it is", ok, why)
 	}
 }
@@ -162,15 +162,15 @@ func TestExpectationOfTheCatalog(t *testing.T) {
 		"pottery":     {Judgement: Judgement{Verdict: Unknown}},
 	}
 	for name, want := range map[string]struct{ text, of string }{
-		"set-nx":                    {"valid", ""},
-		"no-lock":                   {"violated", ""},            // broken by design
-		"exists-then-set":           {"unjudged", ""},            // wrong on purpose
-		"mysql-get-lock":            {"unjudged", "pg-advisory"}, // like another one
-		"mysql-get-lock/pool=on":    {"unjudged", "pg-advisory"},
-		"redsync":                   {"violated overstay", "redlock"},
-		"pottery":                   {"unknown", ""}, // like redlock, and named
-		"pottery/ttl=3s":            {"unknown", "pottery"},
-		"a guest of somebody's own": {"valid", ""},
+		"set-nx":                 {"valid", ""},
+		"no-lock":                {"violated", ""},            // broken by design
+		"exists-then-set":        {"unjudged", ""},            // wrong on purpose
+		"mysql-get-lock":         {"unjudged", "pg-advisory"}, // like another one
+		"mysql-get-lock/pool=on": {"unjudged", "pg-advisory"},
+		"redsync":                {"violated overstay", "redlock"},
+		"pottery":                {"unknown", ""}, // like redlock, and named
+		"pottery/ttl=3s":         {"unknown", "pottery"},
+		"a user's guest":         {"valid", ""},
 	} {
 		if got := s.Expectation(name); got.String() != want.text || got.Of != want.of {
 			t.Errorf("%s: %s, of %q; want %s, of %q", name, got, got.Of, want.text, want.of)

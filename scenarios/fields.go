@@ -9,12 +9,11 @@ import (
 	"lockbench/workloads"
 )
 
-// fields decodes entries into the struct that v points to: the tags of its fields are the
-// keys, and their types say how the values are read. Other keys are left to rest.
+// fields decodes entries into the struct that v points to. The tags of its fields are the keys, and the types of the
+// fields determine the format of the values. It calls rest for other keys.
 //
-// The decoder of the YAML library is not used for this. It reads 2e5 and 2.5 as int, leaves
-// out a value that is missing, reports one unknown key of several by chance, and gives types
-// that read themselves no place for their errors unless they walk its nodes, as this does.
+// The decoder of the YAML library reads 2e5 and 2.5 as int, ignores missing values, reports only one of several unknown
+// keys, and gives no place to types that decode themselves.
 func (r *reader) fields(list entries, v any, rest func(e entry)) {
 	s := reflect.ValueOf(v).Elem()
 	for _, e := range list {
@@ -31,7 +30,7 @@ func (r *reader) fields(list entries, v any, rest func(e entry)) {
 	}
 }
 
-// keysOf are the tags of the struct that v points to.
+// keysOf returns the tags of the struct that v points to.
 func keysOf(v any) []string {
 	var keys []string
 	t := reflect.TypeOf(v).Elem()
@@ -83,7 +82,7 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	}
 }
 
-// scalar reads the text of an entry with parse.
+// scalar parses the text of an entry.
 func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) {
 	if w, ok := r.text(e); ok {
 		v, err := parse(w.text)
@@ -94,7 +93,7 @@ func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) 
 	}
 }
 
-// option reads a value that the catalog's entry reads itself.
+// option reads a value that the catalog parses.
 func (r *reader) option(e entry, into *map[string]string) (word, bool) {
 	w, ok := r.text(e)
 	if ok && *into == nil {

@@ -15,7 +15,7 @@ func TestEveryTagIsRead(t *testing.T) {
 			r := newReader("x.yaml")
 			r.fields(entries{{key: word{text: key}, path: key}}, v, func(e entry) { t.Errorf("%T: %q is no key", v, e.key.text) })
 			if len(r.errs) == 0 {
-				t.Errorf("%T: nobody misses the value of %q", v, key)
+				t.Errorf("%T: no error about the missing value of %q", v, key)
 			}
 		}
 		seen += len(keys)

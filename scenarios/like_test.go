@@ -8,8 +8,8 @@ import (
 	"lockbench/service/etcd"
 )
 
-// What a scenario says in the words of the first service holds for another one of which it
-// says nothing: what has followers there has followers here.
+// A topology for the first service applies to other services that the scenario does not name: with followers if it has
+// some.
 func TestServiceOfWhichNothingIsSaid(t *testing.T) {
 	for said, want := range map[string]locks.Topology{
 		"":                                  locks.Single,

@@ -14,32 +14,30 @@ import (
 
 // LockUse is one lock of a run, with its settings.
 type LockUse struct {
-	Name    string // as shown: "redlock-3", "set-nx/ttl=2s"
+	Name    string // the displayed name: "redlock-3", "set-nx/ttl=2s"
 	Use     string // the catalog's name; empty for a Command
 	Command string // of an external guest, for the shell
-	// Module is the file of an external WASM guest, and Sum its SHA-256 once it is known.
+	// Module is the file of an external WASM guest, and Sum its SHA-256, if known.
 	Module  string            `json:",omitempty"`
 	Args    []string          `json:",omitempty"` // of the module
 	Sum     string            `json:",omitempty"`
 	Options map[string]string // the lock's own options, for the catalog
 
-	// What any lock may be given for itself; nil or 0: as the scenario says.
+	// Settings that override those of the scenario.
 	TTL     *time.Duration `yaml:"ttl" about:"its own lease"`
 	Wait    *time.Duration `yaml:"wait" about:"its own wait"`
 	Hold    *nemesis.Range `yaml:"hold" about:"its own hold"`
 	Clients int            `yaml:"clients" about:"its own number of clients"`
-	Nodes   int            `yaml:"nodes" about:"how many independent masters it gets; for majority locks alone"`
+	Nodes   int            `yaml:"nodes" about:"how many independent masters it gets; for majority locks only"`
 
-	// Named is set if the command line names the lock: the run then fails if the lock cannot
-	// take part.
+	// Named reports that the command line names the lock. The run then fails if the lock cannot take part.
 	Named bool `json:"-"`
 }
 
-// Own reports whether the lock is an external guest. Its properties are known once it runs.
+// Own reports whether the lock is an external guest. Its properties are known only when it runs.
 func (u LockUse) Own() bool { return u.Command != "" || u.Module != "" }
 
-// guest is an external guest: a command, or a WASM module, which is recognized by the end of
-// its name.
+// guest returns an external guest: a command, or a WASM module, which has the suffix .wasm.
 func guest(name, command string) LockUse {
 	command = strings.TrimSpace(command)
 	if strings.HasSuffix(command, moduleSuffix) && !strings.ContainsAny(command, " \t'\"") {
@@ -48,18 +46,17 @@ func guest(name, command string) LockUse {
 	return LockUse{Name: name, Command: command}
 }
 
-// moduleSuffix is how the name of a module's file ends.
+// moduleSuffix is the suffix of WASM modules.
 const moduleSuffix = ".wasm"
 
-// ParseLocks reads the value of --locks: names with options, separated by commas,
-// as `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. In a command,
-// commas between quotes belong to it. A name by which a scenario calls one of its own
-// locks, handed in as own, is that lock with what the scenario gave it.
+// ParseLocks parses the value of --locks: names with options, separated by commas, as
+// `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. Commas inside quotes are part of a command. A name in
+// own selects the scenario's lock with its settings.
 func ParseLocks(arg string, own ...LockUse) ([]LockUse, error) {
 	return parseLocks("--locks", arg, own)
 }
 
-// ParseLock reads the value of --lock in the same way.
+// ParseLock parses the value of --lock in the same way.
 func ParseLock(arg string, own ...LockUse) ([]LockUse, error) {
 	return parseLocks("--lock", arg, own)
 }
@@ -82,7 +79,7 @@ func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
 	return uses, nil
 }
 
-// splitLocks splits at commas, but not inside the quotes of a command.
+// splitLocks splits at commas outside quotes.
 func splitLocks(arg string) []string {
 	var parts []string
 	start, quote := 0, rune(0)
@@ -102,19 +99,16 @@ func splitLocks(arg string) []string {
 	return append(parts, arg[start:])
 }
 
-// ownCommand matches the beginning of an external guest, `py=cmd:`, and ownModule that of one
-// that is a WASM module.
+// ownCommand matches the beginning of an external guest, `py=cmd:`, and ownModule that of a WASM guest.
 var (
 	ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
 	ownModule  = regexp.MustCompile(`^\s*[^/=,]*=wasm:`)
 )
 
-// shownName is what a name given with `as` or before `=cmd:` may be: it stands in
-// tables, in folders and between the commas of --locks.
+// shownName matches valid names for locks: they appear in tables, folders and lists of locks.
 var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// lockNameMax bounds the name of a lock with its options, in bytes. Tables, folders and commands
-// of a shell have it in them.
+// lockNameMax limits the length of a lock's name with its options, in bytes, for tables, folders and command lines.
 const lockNameMax = 200
 
 // locks reads `locks:`.
@@ -135,7 +129,7 @@ func (r *reader) locks(e entry) (uses []LockUse) {
 	return uses
 }
 
-// use adds a lock to the others. Each has a name of its own; a lock with none was not read.
+// use appends a lock. Names must be different. A lock without a name is one that could not be read.
 func (r *reader) use(uses []LockUse, u LockUse, at place) []LockUse {
 	if len(u.Name) > lockNameMax {
 		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
@@ -199,7 +193,7 @@ func (r *reader) lockMap(item entry) LockUse {
 	u := LockUse{Name: use.text, Use: use.text}
 	switch {
 	case list.has("use") && list.has("cmd"):
-		r.fail(cmd.at, "keep one of them", "a lock is either one of lockbench's (`use`) or a command of one's own (`cmd`)")
+		r.fail(cmd.at, "keep one of them", "a lock is either a lock of lockbench (`use`) or a command (`cmd`)")
 	case list.has("use"):
 		r.lockName(use.text, use.at)
 	case !list.has("cmd"):
@@ -228,13 +222,12 @@ func (r *reader) lockMap(item entry) LockUse {
 	return u
 }
 
-// lockSettings reads the settings of a lock. The catalog checks the lock's own options; those
-// of a guest only the guest knows.
+// lockSettings reads the settings of a lock. The catalog checks options of its locks; options of guests are not checked.
 func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	before := len(r.errs)
 	lock, _ := catalog.Find(u.Use)
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
-		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, and %s is none", u.Use)
+		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
 		return
 	}
 	own := names(lock.Options(), optionName)
@@ -265,8 +258,7 @@ func (r *reader) lockName(name string, at place) bool {
 	return ok
 }
 
-// shownName checks the name under which a lock is shown. It must not be the name of another
-// lock, which would put the blame on it.
+// shownName checks the displayed name of a lock. It must not be the name of another catalog lock.
 func (r *reader) shownName(name, use string, at place) bool {
 	_, taken := catalog.Find(name)
 	switch {

@@ -42,7 +42,7 @@ func TestParseLocks(t *testing.T) {
 	}
 }
 
-// unnamed are locks without the mark that somebody named them, which all must have.
+// unnamed removes the mark Named from locks, which all must have.
 func unnamed(t *testing.T, uses []LockUse) []LockUse {
 	t.Helper()
 	for i := range uses {

@@ -17,12 +17,11 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// sizeMax bounds a scenario in bytes; usual ones have a few thousand. It is not larger because
-// what the reader of YAML takes grows with the square of some texts: a megabyte of opening
-// brackets would take it minutes and terabytes.
+// sizeMax limits the size of a scenario in bytes; usual scenarios have a few thousand. The time and memory of the YAML
+// parser grow quadratically for some texts: for a megabyte of opening brackets, minutes and terabytes.
 const sizeMax = 16 << 10
 
-// kind is what a text is, and its first line.
+// kind is the kind of a text, with its first line.
 type kind struct{ name, version string }
 
 var (
@@ -30,7 +29,7 @@ var (
 	askedKind    = kind{"list of expectations", AskedVersion}
 )
 
-// Read reads a scenario. The name is that of its file; errors show it.
+// Read parses a scenario. name is the name of its file, for errors.
 func Read(name string, data []byte) (*Scenario, error) {
 	s, r := read(name, data)
 	if len(r.errs) > 0 {
@@ -39,7 +38,7 @@ func Read(name string, data []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// read also returns the reader, which knows the places.
+// read also returns the reader, which has the places.
 func read(name string, data []byte) (*Scenario, *reader) {
 	r := newReader(name)
 	s := defaults()
@@ -50,8 +49,7 @@ func read(name string, data []byte) (*Scenario, *reader) {
 	return s, r
 }
 
-// document are the keys of a file of a kind. What another version means is not for this one
-// to judge: then ok is false.
+// document returns the keys of a file of a kind. If the file has another version, ok is false.
 func (r *reader) document(data []byte, k kind) (top entries, ok bool) {
 	root, ok := r.parse(data, k)
 	if !ok {
@@ -74,7 +72,7 @@ func (r *reader) document(data []byte, k kind) (top entries, ok bool) {
 	return top, ok
 }
 
-// parse returns the tree of the text, which is one document of YAML.
+// parse parses a text with one YAML document.
 func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > sizeMax {
@@ -92,7 +90,7 @@ func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
 		message := err.Error()
 		if e := yaml.Error(nil); errors.As(err, &e) {
 			at, message = placeOfToken(e.GetToken()), e.GetMessage()
-			at.line = min(at.line, len(lines)) // the place of a text that ends too early is behind its end
+			at.line = min(at.line, len(lines)) // the place of an unexpected end is after the last line
 		}
 		r.fail(at, "", "invalid YAML: %s", message)
 		return nil, false
@@ -109,8 +107,7 @@ func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
 	return nil, false
 }
 
-// parseYAML turns a panic of the YAML library into an error: a scenario of a user must never
-// end the program.
+// parseYAML turns a panic of the YAML library into an error.
 func parseYAML(text []byte) (file *ast.File, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -120,7 +117,7 @@ func parseYAML(text []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(text, 0)
 }
 
-// scenario reads the whole.
+// scenario reads all keys.
 func (r *reader) scenario(s *Scenario, top entries) {
 	r.fields(top, s, func(e entry) {
 		switch key := e.key.text; {
@@ -143,18 +140,18 @@ func (r *reader) scenario(s *Scenario, top entries) {
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
 	r.needs(top, "faults", "without faults, write `faults: none`")
 	s.NoFaults = is(top.of("faults").value, "none")
-	// Expectations last: they name locks, wherever in the file those stand.
+	// Expectations come last, because they name locks.
 	if top.has("expect") {
 		s.Expect = r.expectations(top.of("expect"), s.Locks)
 	}
-	if len(r.errs) == 0 { // else the values are not those of the file
+	if len(r.errs) == 0 { // otherwise the values may be incomplete
 		for _, b := range s.breaches() {
 			r.breach(b)
 		}
 	}
 }
 
-// unknownKey reports a key at the top that scenarios do not have.
+// unknownKey reports an unknown key at the top level.
 func (r *reader) unknownKey(key word) {
 	if of, ok := services.Find(key.text); ok {
 		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name()), "a scenario has no key %q", key.text)
@@ -172,7 +169,7 @@ func (r *reader) needs(top entries, key, hint string) {
 
 var bugID = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
-// shows are ids of the bug catalogue.
+// shows reads ids of the bug catalogue.
 func (r *reader) shows(e entry) []string {
 	var ids []string
 	for _, item := range r.items(e, "shows", "[R-17, D-4]") {
@@ -194,7 +191,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 			continue
 		}
 		if _, twice := s.Servers[of.Name()]; twice {
-			r.fail(e.key.at, "keep one of them", "`servers` and a key of its own both tell how %s is set up", of.Name())
+			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name())
 		}
 		on := s.On(of.Name())
 		for _, e := range r.entries(e.value, e.path, e.key.text) {
@@ -246,7 +243,7 @@ func (r *reader) families(t *Topology, e entry, of service.Service) {
 	}
 }
 
-// singleStores are the topologies of a service for locks on a single store.
+// singleStores returns the topologies of a service for locks on a single store.
 func singleStores(of service.Service) []locks.Topology {
 	var stores []locks.Topology
 	for _, t := range of.Topologies() {
@@ -276,8 +273,8 @@ func (r *reader) majority(t *Topology, e entry) {
 	}
 }
 
-// settings reads the settings of a service's servers, in its own words. A server ends at once
-// if it does not know one, which would come out only after the world has waited for it.
+// settings reads the settings of a service's servers. Unknown settings would make a server exit at its start, which would
+// be noticed late.
 func (r *reader) settings(on *Servers, e entry, of service.Service) {
 	on.Settings = map[string]string{}
 	all := of.Settings()
@@ -294,7 +291,7 @@ func (r *reader) settings(on *Servers, e entry, of service.Service) {
 	}
 }
 
-// freeSettings are the settings of a service that a scenario may give.
+// freeSettings returns the settings of a service that a scenario may change.
 func freeSettings(of service.Service) []service.Setting {
 	return slices.DeleteFunc(slices.Clone(of.Settings()), func(s service.Setting) bool { return s.Decided != "" })
 }

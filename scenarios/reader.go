@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// reader collects the mistakes of one text.
+// reader collects the errors of one text.
 type reader struct {
 	file string
 	errs []*Error
@@ -18,8 +18,7 @@ type reader struct {
 
 func newReader(file string) *reader { return &reader{file: file, where: map[string]place{}} }
 
-// place is a position in a file, in lines and characters from 1. The zero place is the whole
-// file, or an argument.
+// place is a position in a file, in lines and characters from 1. The zero place is the whole file or an argument.
 type place struct{ line, column int }
 
 // word is a piece of text with its place.
@@ -33,14 +32,14 @@ type entry struct {
 	key   word
 	path  string // of the value, such as "faults/0/hold"
 	value ast.Node
-	// part replaces the value if that is not a node, as in `set-nx/ttl=2s`.
+	// part replaces the value if it is not a node, as in `set-nx/ttl=2s`.
 	part *word
 }
 
 // entries are the keys of one map, in the order of the file.
 type entries []entry
 
-// of is the entry of a key; the zero entry if there is none.
+// of returns the entry of a key, or the zero entry.
 func (list entries) of(key string) entry {
 	e, _ := find(list, func(e entry) string { return e.key.text }, key)
 	return e
@@ -55,7 +54,7 @@ func (r *reader) fail(at place, hint, format string, args ...any) {
 	r.add(at, wrong(hint, format, args...))
 }
 
-// unknown adds an error about a word that is none of the known ones.
+// unknown adds an error for an unknown word.
 func (r *reader) unknown(w word, known []string, plural, format string, args ...any) {
 	r.fail(w.at, suggest(w.text, known, plural), format, args...)
 }
@@ -65,8 +64,8 @@ func (r *reader) add(at place, e *Error) {
 	r.errs = append(r.errs, e)
 }
 
-// checked adds the error of a catalog's own check: at the first key of the text that its
-// message names before a colon, else at the whole.
+// checked adds the error of a catalog's own check, at the first key that its message names before a colon, or at the
+// whole.
 func (r *reader) checked(path string, whole place, err error) {
 	before, _, _ := strings.Cut(err.Error(), ":")
 	for _, key := range strings.Fields(before) {
@@ -78,7 +77,7 @@ func (r *reader) checked(path string, whole place, err error) {
 	r.fail(whole, "", "%v", err)
 }
 
-// breach adds a broken rule, at the first of its values that the file has.
+// breach adds a broken rule, at the first of its values that is in the file.
 func (r *reader) breach(b breach) {
 	var at place
 	for _, path := range b.at {
@@ -94,8 +93,7 @@ func isMap(n ast.Node) bool {
 	return ok
 }
 
-// entries are the keys of a map, which the message calls what. The path is what stands in
-// front of their names.
+// entries returns the keys of a map. Messages call the map what. path is the prefix of the paths of its values.
 func (r *reader) entries(n ast.Node, path, what string) entries {
 	if !isMap(n) {
 		r.odd(n, what+" takes keys with values")
@@ -114,7 +112,7 @@ func (r *reader) entries(n ast.Node, path, what string) entries {
 	return list
 }
 
-// items are the elements of a list. The message calls each of them what.
+// items returns the elements of a list. Messages call each element what.
 func (r *reader) items(e entry, what, example string) []entry {
 	s, ok := e.value.(*ast.SequenceNode)
 	if !ok {
@@ -130,7 +128,7 @@ func (r *reader) items(e entry, what, example string) []entry {
 	return list
 }
 
-// text is the value of an entry that is one word or text.
+// text returns the value of an entry that is a scalar.
 func (r *reader) text(e entry) (word, bool) {
 	if e.part != nil {
 		return *e.part, true
@@ -138,8 +136,7 @@ func (r *reader) text(e entry) (word, bool) {
 	return r.word(e.value, e.key.text)
 }
 
-// word is the text of a scalar as it was written: numbers and words such as true and no are
-// nothing special, so `appendonly: no` and `port: 010` stay as they are.
+// word returns the text of a scalar as it was written, so `appendonly: no` and `port: 010` stay as they are.
 func (r *reader) word(n ast.Node, what string) (word, bool) {
 	switch n := n.(type) {
 	case *ast.LiteralNode:
@@ -153,8 +150,7 @@ func (r *reader) word(n ast.Node, what string) (word, bool) {
 	return word{}, false
 }
 
-// odd reports a value that is missing, that uses a feature of YAML that scenarios do not
-// need, or that is of another kind than the key takes.
+// odd reports a value that is missing, has the wrong kind, or uses an unsupported feature of YAML.
 func (r *reader) odd(n ast.Node, takes string) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
@@ -168,8 +164,8 @@ func (r *reader) odd(n ast.Node, takes string) {
 	}
 }
 
-// placeOf is where a node begins. A map begins with its first key, where the library names
-// the colon behind it.
+// placeOf returns the beginning of a node. A map begins with its first key, where the library returns the place of the
+// colon.
 func placeOf(n ast.Node) place {
 	switch m := n.(type) {
 	case nil:

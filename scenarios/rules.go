@@ -10,15 +10,14 @@ import (
 	"lockbench/nemesis"
 )
 
-// breach is a rule between several values that a scenario breaks.
+// breach is a broken rule between several values.
 type breach struct {
-	// at are the paths of the values. The error has the place of the first that is in the file.
+	// at are the paths of the values. The error has the place of the first one that is in the file.
 	at         []string
 	text, hint string
 }
 
-// Check checks the rules between values again, after flags changed some. [Read] has checked
-// them for the file.
+// Check checks the rules between values again after flags changed some. [Read] has checked the file.
 func (s *Scenario) Check() error {
 	var errs []*Error
 	for _, b := range s.breaches() {
@@ -27,7 +26,7 @@ func (s *Scenario) Check() error {
 	return asError(errs)
 }
 
-// breaches returns the rules that s breaks.
+// breaches returns the broken rules.
 func (s *Scenario) breaches() []breach {
 	list := append(s.numbers(), s.leases()...)
 	list = append(list, s.restarts()...)
@@ -82,8 +81,8 @@ func (s *Scenario) mastersMin() int {
 	return least
 }
 
-// leases checks that clients release within their lease, also when a step makes them hold for
-// longer. Otherwise every lock would be accused of an overstay that the scenario caused.
+// leases checks that clients release within their leases, also when a step makes them hold longer. Otherwise the scenario
+// itself would cause an overstay of every lock.
 func (s *Scenario) leases() []breach {
 	var list []breach
 	check := func(w Workload, of string, at ...string) {
@@ -94,7 +93,7 @@ func (s *Scenario) leases() []breach {
 			list = append(list, breach{
 				at:   append(at, "workload/hold", "workload/ttl", "workload"),
 				text: fmt.Sprintf("a hold of up to %v does not fit into the ttl of %v%s", w.Hold.To, w.TTL, of),
-				hint: "clients must let go within their lease",
+				hint: "clients must release within their lease",
 			})
 		}
 		for i, step := range s.Faults {
@@ -102,7 +101,7 @@ func (s *Scenario) leases() []breach {
 				list = append(list, breach{
 					at:   append(at, fmt.Sprintf("faults/%d/hold", i), "workload/ttl", "faults"),
 					text: fmt.Sprintf("step %d asks for a hold of up to %v, which does not fit into the ttl of %v%s", i+1, step.Hold.To, w.TTL, of),
-					hint: "clients must let go within their lease",
+					hint: "clients must release within their lease",
 				})
 			}
 		}
@@ -117,13 +116,12 @@ func (s *Scenario) leases() []breach {
 	return list
 }
 
-// restarts checks that an independent master that lost its data stays away until every lease
-// that it granted has ended. If it is back sooner, it grants the same lock again, and that is
-// not a mistake of the lock:
+// restarts checks that an independent master that lost its data stays down until every lease that it granted has ended. If
+// it returns sooner, it grants the same lock again, which is not a defect of the lock:
 //
-//	A holds by 1, 2, 3 of five; 3 is back empty; B gets 3, 4, 5 while A holds.
+//	A holds by 1, 2, 3 of five; 3 returns empty; B gets 3, 4, 5 while A holds.
 //
-// A scenario that shows just that has `early: true`.
+// A scenario with `early: true` shows that on purpose.
 func (s *Scenario) restarts() []breach {
 	var list []breach
 	for i, step := range s.Faults {
@@ -132,7 +130,7 @@ func (s *Scenario) restarts() []breach {
 		}
 		for j, u := range s.Locks {
 			if lock, _ := catalog.Find(u.Use); !u.Own() && lock.Family != locks.Majority {
-				continue // the family of a guest is known only once it runs; it may be a majority lock
+				continue // the family of a guest is known only when it runs; it may be a majority lock
 			}
 			w := s.WorkFor(u)
 			if tooEarly := early(step.For, w.TTL); tooEarly != "" {
@@ -142,14 +140,14 @@ func (s *Scenario) restarts() []breach {
 						i+1, tooEarly, u.Name),
 					hint: "restart it later, or say `early: true` if that is what the scenario shows",
 				})
-				break // one lock is reason enough
+				break // one lock is enough
 			}
 		}
 	}
 	return list
 }
 
-// early describes a restart that comes before the end of a lease; empty: it comes later.
+// early describes a restart before the end of a lease, or returns "" for a later one.
 func early(away *nemesis.Range, ttl time.Duration) string {
 	switch {
 	case away == nil:

@@ -12,25 +12,25 @@ import (
 	"lockbench/workloads"
 )
 
-// Version is the first line of every scenario this package reads.
+// Version is the first line of every scenario.
 const Version = "scenario/1"
 
-// Scenario is a scenario that was read without an error.
+// Scenario is a valid scenario.
 type Scenario struct {
-	Name     string             // of the file, without folder and ending
+	Name     string             // of the file, without folder and suffix
 	About    string             `yaml:"about" about:"what the scenario shows, in a few sentences"`
 	Shows    []string           `yaml:"shows" about:"ids of docs/bugs.md"`
 	Locks    []LockUse          `yaml:"locks" about:"the locks that run"` // in the order of the file
 	Servers  map[string]Servers // by service; see [Scenario.On]
 	Workload Workload           `yaml:"workload" about:"what the clients do"`
 	Episodes int                `yaml:"episodes" about:"how often the faults are injected and healed, 10000 at most"`
-	Quiet    time.Duration      `yaml:"quiet" about:"how long clients go on undisturbed after each heal"`
+	Quiet    time.Duration      `yaml:"quiet" about:"how long clients continue undisturbed after each heal"`
 	Limit    time.Duration      `yaml:"limit" about:"how long the whole run takes at most; it stops between episodes"`
 	Faults   []nemesis.Step     `yaml:"faults" about:"the steps of one episode, from top to bottom"`
 	NoFaults bool               // `faults: none`
-	// Expect is by LockUse.Name; for other locks see [Scenario.Expectation].
+	// Expect is indexed by LockUse.Name; for other locks see [Scenario.Expectation].
 	Expect map[string]Expectation
-	Source []byte // the text itself
+	Source []byte // the text
 }
 
 // Servers are the servers of one service.
@@ -42,8 +42,8 @@ type Servers struct {
 // Topology is the topology for each family of locks.
 type Topology struct {
 	SingleStore locks.Topology // one with a leader
-	Majority    locks.Topology // one whose nodes lead each by itself
-	Masters     int            // of that
+	Majority    locks.Topology // one whose nodes are all leaders
+	Masters     int            // number of masters in Majority
 }
 
 // Workload is the work of the clients.
@@ -71,20 +71,18 @@ const (
 	DefaultMasters  = 5
 )
 
-// The limits of a scenario, flags included. Each world also limits the number of clients
-// ([Scenario.Within]).
+// The limits of a scenario, also for flags. Each world also limits the number of clients ([Scenario.Within]).
 const (
-	// EpisodesMax is a run of some hours. The plan of all episodes is drawn and written
-	// before the first.
+	// EpisodesMax limits a run to some hours. The plan of all episodes is drawn and written before the first.
 	EpisodesMax = 10_000
-	// KeysMax is more than the clients can compete for.
+	// KeysMax exceeds the number of keys that clients can compete for.
 	KeysMax = 10_000
-	// DurationMax bounds what is a part of an episode, and RunMax what bounds whole runs.
+	// DurationMax limits parts of an episode, and RunMax whole runs.
 	DurationMax = nemesis.DurationMax
 	RunMax      = 30 * 24 * time.Hour
 )
 
-// defaults is a scenario with all defaults.
+// defaults returns a scenario with all defaults.
 func defaults() *Scenario {
 	return &Scenario{
 		Servers: map[string]Servers{},
@@ -177,16 +175,15 @@ func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, boo
 	return service.Find(s, t.SingleStore)
 }
 
-// Expectation is what is expected of a lock, by its LockUse.Name. Where the scenario does not
-// name the lock, its entry in the catalog says it: see [catalog.Lock.Like]. The expectation of
-// a lock with options (`set-nx/ttl=2s`) is that of the lock without them, unless it is named
-// itself: another ttl on the command line does not make a lock safe.
+// Expectation returns the expectation for a lock, by its LockUse.Name. If the scenario does not name the lock, its entry
+// in the catalog decides: see [catalog.Lock.Like]. The expectation of a lock with options (`set-nx/ttl=2s`) is that of the
+// lock without them, unless it is named itself.
 func (s *Scenario) Expectation(name string) Expectation {
 	e, _ := s.expectation(name)
 	return e
 }
 
-// expectation also reports whether the scenario names the lock, or one that it is like.
+// expectation also reports whether the scenario names the lock, or one that it is compared with.
 func (s *Scenario) expectation(name string) (e Expectation, named bool) {
 	if e, named = s.Expect[name]; named {
 		return e, true

@@ -35,7 +35,7 @@ import (
 //go:embed *.yaml
 var embedded embed.FS
 
-// Names are the embedded scenarios, in alphabetical order.
+// Names returns the embedded scenarios, in alphabetical order.
 func Names() []string {
 	files, err := fs.Glob(embedded, "*.yaml")
 	if err != nil {
@@ -45,7 +45,7 @@ func Names() []string {
 	for i, f := range files {
 		names[i] = strings.TrimSuffix(f, ".yaml")
 	}
-	slices.Sort(names) // as files crash-restart.yaml comes after crash-restart-durable.yaml
+	slices.Sort(names) // crash-restart.yaml is after crash-restart-durable.yaml
 	return names
 }
 
@@ -61,19 +61,18 @@ func ReadFile(file string) (*Scenario, error) {
 	if err != nil {
 		reason := err
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
-			reason = e.Err // the path is in front of the message already
+			reason = e.Err // the message already contains the path
 		}
 		return nil, &Error{File: file, Text: fmt.Sprintf("the scenario cannot be read: %v", reason), err: err}
 	}
 	return Read(file, source)
 }
 
-// readSome reads a file as far as is needed to see that it is too large: a user may name
-// a history.
+// readSome reads enough of a file to see that it is too large, because a user may name a history.
 func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
 
-// former has the scenarios of earlier versions, each with the one that finds the same. A scenario goes
-// if no lock and no mutant has another verdict in it than in the one that stays.
+// former maps scenarios of earlier versions to those with the same findings. A scenario is removed if every lock and
+// mutant has the same verdict in the one that stays.
 var former = map[string]string{
 	"partition-majority": "partition-minority", // every lock was valid, as without faults
 	"redlock-minority":   "redlock-majority",
@@ -81,8 +80,7 @@ var former = map[string]string{
 	"slow-node":          "slow-replies", // every lock was valid in both
 }
 
-// Load reads a scenario that is named on a command line: an embedded one, or a file, which is
-// recognized by a slash or by the ending .yaml or .yml.
+// Load loads an embedded scenario, or a file, which has a slash or the suffix .yaml or .yml.
 func Load(arg string) (*Scenario, error) {
 	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
 		return ReadFile(arg)
@@ -101,7 +99,7 @@ func Load(arg string) (*Scenario, error) {
 	return Read(arg+".yaml", source)
 }
 
-// nameOf is the name of the scenario in a file.
+// nameOf returns the name of the scenario in a file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
 	if isYAML(base) {

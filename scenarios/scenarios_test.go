@@ -74,7 +74,7 @@ func TestFailoverAsWritten(t *testing.T) {
 		Expect: map[string]Expectation{
 			"set-del":                        {Judgement: Judgement{Violated, "double-grant"}},
 			"set-nx":                         {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
-			"set-nx-fenced":                  beside("fencing"),
+			"set-nx-fenced":                  alsoViolated("fencing"),
 			"redisson-wait":                  {Judgement: Judgement{Unjudged, ""}},
 			"redisson-jar":                   {Judgement: Judgement{Verdict: Unjudged}},
 			"redisson-jar/synced-slaves=off": {Judgement: Judgement{Verdict: Violated, Class: "double-grant"}},
@@ -86,16 +86,16 @@ func TestFailoverAsWritten(t *testing.T) {
 	for _, name := range []string{"redisson", "redisson-spin", "pg-advisory", "mysql-row"} {
 		want.Expect[name] = Expectation{Judgement: Judgement{Violated, "double-grant"}}
 	}
-	want.Expect["redisson-fair"], want.Expect["redisson-fenced"] = beside("results"), beside("fencing")
-	want.Expect["pg-row"] = beside("fencing")
+	want.Expect["redisson-fair"], want.Expect["redisson-fenced"] = alsoViolated("results"), alsoViolated("fencing")
+	want.Expect["pg-row"] = alsoViolated("fencing")
 	want.Expect["nats-kv/replicas=1"] = Expectation{Checks: map[string]Judgement{"exclusion": {Verdict: Unjudged}, "fencing": {Verdict: Unjudged}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("failover (-want +got):\n%s", diff)
 	}
 }
 
-// beside is a double grant, with whatever a checker finds beside it.
-func beside(checker string) Expectation {
+// alsoViolated returns the expectation of a double grant, with any result of one checker.
+func alsoViolated(checker string) Expectation {
 	return Expectation{Judgement: Judgement{Violated, "double-grant"}, Checks: map[string]Judgement{checker: {Verdict: Unjudged}}}
 }
 

@@ -52,7 +52,7 @@ func TestSchemaFile(t *testing.T) {
 
 // schemaOf returns the JSON schema of scenario files, draft 2020-12, for editors: they complete
 // keys and names, show what they mean and mark what is wrong. A schema cannot express every rule:
-// only [Read] checks, for example, that clients let go within their lease.
+// only [Read] checks, for example, that clients release within their lease.
 func schemaOf() object {
 	s := schema{}
 	root := s.object(scenarioKeys())

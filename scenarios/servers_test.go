@@ -39,7 +39,7 @@ func TestServersThatAreWrong(t *testing.T) {
 		"servers: {redus: {topology: single}}\n":                    `no service is named "redus"; did you mean "redis"?`,
 		"servers: {redis: {topology: ring}}\n":                      `redis has no topology "ring"; topologies of redis: single, replicated, sentinel, cluster, independent`,
 		"servers: {redis: {toplogy: single}}\n":                     `servers have no key "toplogy"; did you mean "topology"?`,
-		"redis: {save: no}\nservers: {redis: {topology: single}}\n": "both tell how redis is set up",
+		"redis: {save: no}\nservers: {redis: {topology: single}}\n": "both configure redis",
 	} {
 		_, err := Read("s.yaml", []byte(serversHead+text))
 		if err == nil || !strings.Contains(err.Error(), want) {

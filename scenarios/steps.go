@@ -11,7 +11,7 @@ import (
 	"lockbench/workloads"
 )
 
-// is reports whether a value is one plain word.
+// is reports whether a node is the given word.
 func is(n ast.Node, word string) bool {
 	s, ok := n.(*ast.StringNode)
 	return ok && s.Value == word
@@ -94,20 +94,20 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 	return step
 }
 
-// starts reports the keys of a step that do not go together with its start.
+// starts reports keys of a step that contradict its trigger.
 func (r *reader) starts(s nemesis.Step, list entries) {
 	if s.At != nil && s.When != "" {
 		r.fail(list.of("when").key.at, "keep one of them", "a step starts `at` a time or `when` something happens, not both")
 	}
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
-		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` asks the client whose lock started the step to hold on, and no such client started this one")
+		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
 	}
 	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != workloads.Releasing {
-		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of a client from an event on, and no client's event starts this step")
+		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
 	}
 }
 
-// faultOf finds the one key that is a fault's name.
+// faultOf finds the only key that is a fault's name.
 func (r *reader) faultOf(list entries, at place) (entry, bool) {
 	var found, others []entry
 	for _, e := range list {
@@ -131,7 +131,7 @@ func (r *reader) faultOf(list entries, at place) (entry, bool) {
 	return entry{}, false
 }
 
-// target reads what a fault is injected into: a role or a link.
+// target reads the target of a fault: a role or a link.
 func (r *reader) target(e entry, link bool) string {
 	w, ok := r.text(e)
 	if !ok {
@@ -148,7 +148,7 @@ func (r *reader) target(e entry, link bool) string {
 	case !link:
 		r.role(w.text, w.at)
 	case !linked:
-		r.fail(w.at, "links are written `master -> replicas`, or `<->` for both directions", "%s takes a link, and %q is none", e.key.text, w.text)
+		r.fail(w.at, "links are written `master -> replicas`, or `<->` for both directions", "%s takes a link, and %q is not one", e.key.text, w.text)
 	default:
 		from, to = strings.TrimSpace(from), strings.TrimSpace(to)
 		r.role(from, w.at)
@@ -158,8 +158,7 @@ func (r *reader) target(e entry, link bool) string {
 	return w.text
 }
 
-// role reads a role, with or without an article, or several: `the holder`,
-// `master and sentinel-1`.
+// role reads one or several roles, with or without an article: `the holder`, `master and sentinel-1`.
 func (r *reader) role(text string, at place) {
 	roles := names(roles(), roleName)
 	ends := nemesis.Ends(text)

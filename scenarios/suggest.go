@@ -7,10 +7,10 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// suggestMax is how many known words a hint lists.
+// suggestMax is the number of known words in a hint.
 const suggestMax = 16
 
-// suggest is a hint with the nearest known word, or with the known words.
+// suggest returns a hint with the nearest known word, or with the known words.
 func suggest(word string, known []string, what string) string {
 	if near, ok := catalog.Nearest(word, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -13,7 +13,7 @@ import (
 	"lockbench/workloads"
 )
 
-// What the keys of a scenario take, in addition to what keys of faults take.
+// The types of a scenario's keys, in addition to those of faults.
 const (
 	takesVersion     = Version
 	takesBugs        = "list of ids"

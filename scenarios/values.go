@@ -11,7 +11,7 @@ import (
 	"lockbench/nemesis"
 )
 
-// The functions below read single values. The caller adds the place to their errors.
+// The functions below parse single values. The caller adds the place to their errors.
 
 func wrong(hint, format string, args ...any) *Error {
 	return &Error{Text: fmt.Sprintf(format, args...), Hint: hint}
@@ -19,7 +19,7 @@ func wrong(hint, format string, args ...any) *Error {
 
 func parseText(text string) (string, *Error) { return strings.TrimSpace(text), nil }
 
-// oneOf reads one of the known words.
+// oneOf parses one of the known words.
 func oneOf[T ~string](known []T, plural, format string) func(string) (T, *Error) {
 	return func(text string) (T, *Error) {
 		if !slices.Contains(known, T(text)) {
@@ -42,7 +42,7 @@ func parseCount(text string) (int, *Error) {
 
 func parseDuration(text string) (time.Duration, *Error) { return parseUpTo(text, DurationMax) }
 
-// parseRunTime reads a time that bounds a whole run.
+// parseRunTime parses a limit for whole runs.
 func parseRunTime(text string) (time.Duration, *Error) { return parseUpTo(text, RunMax) }
 
 func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
@@ -61,7 +61,7 @@ func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
 	return d, nil
 }
 
-// parseRange reads `5ms..50ms`, or a duration for a range without extent.
+// parseRange parses `5ms..50ms`, or a single duration.
 func parseRange(text string) (r nemesis.Range, err *Error) {
 	from, to, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -83,7 +83,7 @@ func parseRange(text string) (r nemesis.Range, err *Error) {
 	return r, nil
 }
 
-// parseRate reads `60%..100%` or `100%`.
+// parseRate parses `60%..100%` or `100%`.
 func parseRate(text string) (r Rate, err *Error) {
 	low, high, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -102,14 +102,14 @@ func parseRate(text string) (r Rate, err *Error) {
 	return r, nil
 }
 
-// share reads `60%`.
+// share parses `60%`.
 func share(text string) (float64, bool) {
 	number, isPercent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	n, err := strconv.ParseFloat(number, 64)
 	return n / 100, err == nil && isPercent && !math.IsNaN(n) && n >= 0 && n <= 100
 }
 
-// parseJudgement reads `VERDICT [class]`.
+// parseJudgement parses `VERDICT [class]`.
 func parseJudgement(text string) (j Judgement, err *Error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
@@ -122,7 +122,7 @@ func parseJudgement(text string) (j Judgement, err *Error) {
 	case !slices.Contains(verdicts, verdict):
 		return j, wrong(suggest(verdict, verdicts, "verdicts"), "no verdict is named %q", verdict)
 	case len(fields) > 2:
-		return j, wrong("an expectation is a verdict and perhaps a class", "%q is one word too many", fields[2])
+		return j, wrong("an expectation is a verdict and perhaps a class", "unexpected %q", fields[2])
 	case len(fields) == 1:
 		return Judgement{Verdict: verdict}, nil
 	}

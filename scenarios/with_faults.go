@@ -8,8 +8,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// WithFaults returns the scenario with other faults in place of its own: steps such as
-// "kill: master, for: 2s", as --fault names them.
+// WithFaults returns the scenario with other faults: steps such as "kill: master, for: 2s", the values of --fault.
 func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	for _, step := range steps {
 		if strings.TrimSpace(step) == "" || strings.Contains(step, "\n") {
@@ -19,7 +18,7 @@ func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	lines := strings.Split(strings.TrimRight(string(s.Source), "\n"), "\n")
 	from, to, ok := linesOf(s.Source, "faults")
 	if !ok {
-		return nil, &Error{File: s.Name, Text: "--fault wants a scenario file with one key a line"}
+		return nil, &Error{File: s.Name, Text: "--fault needs a scenario file with one key on each line"}
 	}
 	text := append([]string{}, lines[:from]...)
 	text = append(text, "faults:")
@@ -37,7 +36,7 @@ func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 		}
 	}
 	for _, e := range all {
-		// The user typed the argument, and does not know the file that it became a part of.
+		// The error refers to the argument and not to the file that contains it.
 		if n := e.Line - first; n >= 0 && n < len(steps) {
 			e.File, e.Line, e.Column = "--fault", 0, 0
 		}
@@ -45,8 +44,7 @@ func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	return with, err
 }
 
-// linesOf returns the lines of a key at the top of a YAML file: from its own to that of the next
-// key, counted from 0.
+// linesOf returns the lines of a top-level key of a YAML file, up to the next key, counted from 0.
 func linesOf(source []byte, key string) (from, to int, ok bool) {
 	file, err := parser.ParseBytes(source, 0)
 	if err != nil || len(file.Docs) == 0 {

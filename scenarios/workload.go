@@ -31,7 +31,7 @@ func (r *reader) workloadName(w *Workload, name word) bool {
 	if _, ok := workloads.Find(name.text); !ok {
 		hint := suggest(name.text, sorted(workloads.All(), workName), "workloads")
 		if _, near := catalog.Nearest(name.text, keysOf(w)); near {
-			hint = "first comes the workload's name, as `counter: {clients: 8}`"
+			hint = "begin with the workload's name, as `counter: {clients: 8}`"
 		}
 		r.fail(name.at, hint, "no workload is named %q", name.text)
 		return false
@@ -40,7 +40,7 @@ func (r *reader) workloadName(w *Workload, name word) bool {
 	return true
 }
 
-// Params are the settings as the workload gets them.
+// Params returns the settings for the workload.
 func (w Workload) Params() workloads.Params {
 	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To, ThinkMin: w.Think.From, ThinkMax: w.Think.To}
 	for i := range w.Keys {
@@ -49,7 +49,7 @@ func (w Workload) Params() workloads.Params {
 	return p
 }
 
-// keyName is a, b, ... z, then k26 and so on.
+// keyName returns a, b, ... z, then k26 and so on.
 func keyName(i int) string {
 	if i < 26 {
 		return string(rune('a' + i))
