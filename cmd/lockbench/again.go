@@ -10,11 +10,11 @@ import (
 	"lockbench/internal/shellword"
 )
 
-// put is a flag whose value stands in the command line that repeats a command, whether it was given or not.
+// put is a flag that is part of the command line that repeats a command, even if the user did not give it.
 type put struct{ flag, value string }
 
-// again returns the command line that repeats a command: its arguments, the flags that are put in, such as the seed
-// that was drawn, and every other flag that was given.
+// again returns the command line that repeats a command: its arguments, the flags in, such as the drawn seed, and every
+// other flag that was given.
 func again(c *cobra.Command, args []string, in ...put) string {
 	words := append([]string{"lockbench", c.Name()}, args...)
 	for _, p := range in {

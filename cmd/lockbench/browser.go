@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// browserWait is how long a browser may take to say that it cannot show a page. One that
-// shows it may run until its window is closed.
+// browserWait is how long to wait for a browser to fail. If it succeeds, it may run until its window is closed.
 const browserWait = 3 * time.Second
 
-// browsers are the commands that show a page on this system, the usual one first.
+// browsers returns the commands that show a page on this system, the usual one first.
 func browsers() [][]string {
 	switch runtime.GOOS {
 	case "darwin":

@@ -88,13 +88,13 @@ func lastIndex(words []string, word string) int {
 	return last
 }
 
-// checkFlags are the flags as they were typed.
+// checkFlags are the flags as typed.
 type checkFlags struct {
 	release, format, model string
 	json                   bool
 }
 
-// judge is what they mean.
+// judge is the meaning of the flags.
 type judge struct {
 	in      io.Reader
 	options checker.Options
@@ -104,10 +104,10 @@ type judge struct {
 	json        bool
 }
 
-// ownerMutex is the name of [history.Mutex] as long as Jepsen's mutex is another.
+// ownerMutex is the name of [history.Mutex] here, because Jepsen's mutex is different.
 const ownerMutex = "owner-mutex"
 
-// models are the words that --model knows.
+// models are the values of --model.
 var models = []string{ownerMutex, history.Mutex, history.Reentrant, history.RW, history.Fenced, history.Semaphore}
 
 func (f checkFlags) parse(in io.Reader) (judge, error) {
@@ -151,7 +151,7 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	return j, nil
 }
 
-// checked is what check --json prints for one history.
+// checked is the output of check --json for one history.
 type checked struct {
 	Schema   int              `json:"schema"`
 	File     string           `json:"file"`
@@ -163,15 +163,13 @@ type checked struct {
 	Checks   []checker.Result `json:"checks"`
 }
 
-// garbagePercent is how much garbage there may be, in percent of the live memory.
+// garbagePercent limits garbage, in percent of the live memory.
 const garbagePercent = 25
 
-// all judges every history that can be read, whatever is wrong with the others: a
-// lock whose cluster never came up must not hide what the rest of a run showed.
-// Its exit code is the harness's failure before violated before unknown.
+// all judges every history that can be read, and reports errors about the others. In its exit code a failure of the
+// harness comes before violated and violated before unknown.
 func (j judge) all(w io.Writer, warn func(line string), args []string) error {
-	// A history is read once and then kept, so letting garbage grow as large as what
-	// is kept would double the memory of a large one, and save little time.
+	// A history stays in memory, so allowing as much garbage would double the memory of a large one and save little time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	files, untried, unbegun, failed := histories(args)
 	for _, text := range untried {
@@ -214,7 +212,7 @@ func (j judge) all(w io.Writer, warn func(line string), args []string) error {
 	return exit(worst, failed)
 }
 
-// exit is how check ends.
+// exit returns the exit code of check.
 func exit(worst checker.Verdict, failed []error) error {
 	switch {
 	case len(failed) > 0:
@@ -227,7 +225,7 @@ func exit(worst checker.Verdict, failed []error) error {
 	return nil
 }
 
-// one judges one file, which may be another program's.
+// one judges one file, which another program may have written.
 func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
 	opened, err := jepsen.Open(file, j.in, j.open)
 	if err != nil {
@@ -241,7 +239,7 @@ func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
 	if err != nil {
 		return l, nil, fmt.Errorf("check %s: %w", file, err)
 	}
-	opened.Jepsen = nil // as large as the history itself, and of no more use
+	opened.Jepsen = nil // as large as the history and no longer needed
 	l, err = run.JudgeHistory(file, h, j.options)
 	if len(strays) > 0 && err == nil {
 		all := checker.Strays(checker.Report{Checks: l.Checks}, strays)
@@ -253,12 +251,11 @@ func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
 	return l, h.Warnings, err
 }
 
-// jepsenFile is what Jepsen calls the history of a test in its store.
+// jepsenFile is the name of a test's history in Jepsen's store.
 const jepsenFile = "history.edn"
 
-// histories turns directories into the histories in them. untried says which locks their
-// runs could not try, unbegun are those of a run without a result that had not begun, and
-// failed are the arguments that are neither files nor folders of runs.
+// histories expands directories to their histories. untried are the locks that their runs could not try, unbegun are those
+// of an unfinished run that had not begun, and failed are the arguments that are neither files nor folders of runs.
 func histories(args []string) (files, untried []string, unbegun []report.LockHistory, failed []error) {
 	for _, arg := range args {
 		if arg == "-" {
@@ -301,12 +298,12 @@ func histories(args []string) (files, untried []string, unbegun []report.LockHis
 	return files, untried, unbegun, failed
 }
 
-// noHistory is for a path behind which nothing can be read.
+// noHistory is the error for a path without a history.
 func noHistory(err error) error {
 	return fmt.Errorf("read the history: %w; name a %s, or the folder of a run such as results/latest", err, report.HistoryFile)
 }
 
-// unsupported says why a run did not try a lock, whose history has nothing in it then.
+// unsupported returns the reason why a run did not try a lock. The lock's history is then empty.
 func unsupported(b *report.Bundle, lock string) string {
 	if b.Result == nil {
 		return ""
@@ -318,8 +315,7 @@ func unsupported(b *report.Bundle, lock string) string {
 	return l.Unsupported
 }
 
-// theHistory is the one history of a folder: that of one lock in a run's results, or of
-// a test in Jepsen's store.
+// theHistory returns the only history of a folder: of one lock in a run's results, or of a test in Jepsen's store.
 func theHistory(dir string) string {
 	for _, name := range []string{report.HistoryFile, jepsenFile} {
 		if path := filepath.Join(dir, name); isFile(path) {

@@ -59,7 +59,7 @@ expected.`,
 	return c
 }
 
-// keep compares a matrix with the last green one, or the one that is given, and keeps its figures.
+// keep compares a matrix with the given one or the last green one, and keeps its figures.
 func keep(c *cobra.Command, args []string, kept string) error {
 	before := ""
 	if len(args) == 2 {

@@ -10,8 +10,8 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// completeList completes a flag whose value is a list with commas: the word behind the
-// last comma, with what is not in the list yet.
+// completeList completes the last word of a flag whose value is a list with commas, with names that are not in the list
+// yet.
 func completeList(c *cobra.Command, flag string, known func() []string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		given := strings.Split(typed, ",")
@@ -40,8 +40,7 @@ func completeFault(typed string) []string {
 	return prefixed(name+": ", completeTarget(target, fault.Link))
 }
 
-// completeTarget offers the role that comes next: behind what joins it to those before, and
-// in front of an arrow if a link has none yet.
+// completeTarget offers the next role of a target, and an arrow if a link has none yet.
 func completeTarget(typed string, link bool) []string {
 	begins, arrow := 0, false
 	for _, joint := range []string{"-> ", " and "} {
@@ -82,7 +81,7 @@ func topologyNames() []string {
 	return names
 }
 
-// begun are the words that begin as what was typed.
+// begun returns the words that begin with the typed text.
 func begun(typed string, words []string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, typed) })
 }

@@ -142,35 +142,35 @@ func conformOptions(entry catalog.Lock, set map[string]string) (map[string]strin
 	maps.Copy(options, set)
 	_, err := entry.New(options)
 	if entry.Library != nil && errors.Is(err, locks.ErrUnsupported) {
-		err = nil // another program opens it
+		err = nil // a guest process opens it
 	}
 	return options, err
 }
 
-// conformed is one lock on its way through the suite.
+// conformed is a lock under test.
 type conformed struct {
 	world world.World
 	out   io.Writer
-	// complaints is where the first warning about a guest goes at once.
+	// complaints receives the first warning about a guest at once.
 	complaints io.Writer
 	warned     sync.Once
 	show       conformShow
-	entry      catalog.Lock // of a guest: made of its hello
-	name       string       // that the user gave to a guest; empty: as its hello says
+	entry      catalog.Lock // the card of a guest comes from its hello
+	name       string       // given by the user to a guest; empty: from its hello
 	command    string
 	module     string
-	seed       uint64   // tells keys of several at work at the same servers apart; 0: there are no others
+	seed       uint64   // distinguishes the keys of several runs on the same servers; 0: there is only one
 	args       []string // of the module
 	options    map[string]string
 
 	missteps trial.Missteps
 	report   conformReport
 	answered atomic.Bool             // the guest has answered a request of the suite
-	silent   atomic.Bool             // it has left the first one unanswered
+	silent   atomic.Bool             // it has not answered the first request
 	silence  context.CancelCauseFunc // ends the suite of a guest that never answers
 }
 
-// own reads a lock of the user's own, as `run --locks` spells it: py=cmd:COMMAND or mine=wasm:MODULE.
+// own reads a guest in the form of `run --locks`: py=cmd:COMMAND or mine=wasm:MODULE.
 func (s *conformed) own(arg string) (bool, error) {
 	if !strings.Contains(arg, "=cmd:") && !strings.Contains(arg, "=wasm:") {
 		return false, nil
@@ -186,7 +186,7 @@ func (s *conformed) own(arg string) (bool, error) {
 	return true, s.hasModule()
 }
 
-// hasModule refuses a module that is not there.
+// hasModule returns an error if the module does not exist.
 func (s *conformed) hasModule() error {
 	if s.module == "" {
 		return nil
@@ -197,7 +197,7 @@ func (s *conformed) hasModule() error {
 	return nil
 }
 
-// find finds a lock of the catalog. Its errors are wrong usage.
+// find finds a lock of the catalog. An error means wrong usage.
 func (s *conformed) find(name string, set map[string]string, only []string) (err error) {
 	entry, ok := catalog.Find(name)
 	if !ok {
@@ -210,7 +210,7 @@ func (s *conformed) find(name string, set map[string]string, only []string) (err
 	return s.runsOn(only)
 }
 
-// fits refuses external servers on which a lock of the catalog does not run, and returns their topology.
+// fits checks that a catalog lock runs on the external servers, and returns their topology.
 func (s *conformed) fits(there *external.Options) ([]string, error) {
 	s.seed = uint64(rand.Uint32())
 	topology := there.Location.Topology.Name
@@ -225,7 +225,7 @@ func (s *conformed) fits(there *external.Options) ([]string, error) {
 	return []string{string(topology)}, nil
 }
 
-// runsOn refuses topologies on which the lock does not run.
+// runsOn checks that the lock runs on the topologies.
 func (s *conformed) runsOn(only []string) error {
 	for _, name := range only {
 		if !slices.Contains(s.entry.Topologies, locks.Topology(name)) {
@@ -239,7 +239,7 @@ func (s *conformed) runsOn(only []string) error {
 	return nil
 }
 
-// serve finds what serves a stock library.
+// serve finds the guest that serves a stock library.
 func (s *conformed) serve() error {
 	served, err := run.Serve([]scenarios.LockUse{{Name: s.entry.Name, Use: s.entry.Name, Options: s.options}}, s.world)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *conformed) serve() error {
 	return nil
 }
 
-// meet asks a guest who it is.
+// meet requests the hello of a guest.
 func (s *conformed) meet(ctx context.Context) error {
 	host, ok := s.world.(world.Host)
 	switch runs := s.world.Describe(); {
@@ -285,7 +285,7 @@ func (s *conformed) meet(ctx context.Context) error {
 	return nil
 }
 
-// all runs the suite on each topology, and ends with 1 if a rule was broken anywhere.
+// all runs the suite on each topology, and exits with 1 if a rule was broken.
 func (s *conformed) all(ctx context.Context, only []string) error {
 	s.report.Schema, s.report.Lock, s.report.World = conformSchema, s.entry.Name, s.world.Name()
 	ran := 0
@@ -319,13 +319,13 @@ func (s *conformed) all(ctx context.Context, only []string) error {
 	case code != report.ExitExpected || ran > 0:
 		return exitWith(code)
 	case s.isGuest() && s.entry.Library == nil: // it says so itself
-		_, _ = fmt.Fprintf(s.complaints, "nothing was asked: %s runs on no topology of world %s\n", s.entry.Name, s.world.Name())
+		_, _ = fmt.Fprintf(s.complaints, "no rules were run: %s runs on no topology of world %s\n", s.entry.Name, s.world.Name())
 		return exitWith(report.ExitUnknown)
 	}
 	return usagef("world %s has none of the topologies that %s runs on; name another one with --world", s.world.Name(), s.entry.Name)
 }
 
-// noTopology is one that the world does not have.
+// noTopology is the error for a topology that the world does not have.
 type noTopology struct{ why error }
 
 func (e *noTopology) Error() string { return e.why.Error() }
@@ -362,8 +362,8 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 	return results, err
 }
 
-// tryOpen opens one client of a guest and closes it again, so that a guest that cannot be opened ends
-// conform with one error instead of one for each rule.
+// tryOpen opens and closes a client of a guest, so that a guest that cannot be opened causes one error instead of one for
+// each rule.
 func (s *conformed) tryOpen(ctx context.Context, c world.Cluster) error {
 	if !s.isGuest() {
 		return nil
@@ -373,14 +373,14 @@ func (s *conformed) tryOpen(ctx context.Context, c world.Cluster) error {
 		return err
 	}
 	l := &guestLocker{client: client, of: s}
-	_ = l.Close() // the rules end theirs in the same way, whatever it answers
+	_ = l.Close() // the rules also ignore the result
 	return nil
 }
 
-// isGuest tells whether the lock is served by a program or module.
+// isGuest reports whether a program or module serves the lock.
 func (s *conformed) isGuest() bool { return s.command != "" || s.module != "" }
 
-// spec is what the world needs to know of the guest's client with the number id.
+// spec returns the world's description of a client of the guest.
 func (s *conformed) spec(id int) world.ClientSpec {
 	warn := func(text string) {
 		s.warned.Do(func() { _, _ = fmt.Fprintf(s.complaints, "warning: client %d: %s\n", id, text) })

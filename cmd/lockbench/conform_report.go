@@ -19,21 +19,20 @@ import (
 	"lockbench/locks/locktest"
 )
 
-// conformSchema is the schema of what --json writes. Fields are added to it, never renamed
-// or taken away.
+// conformSchema is the version of the output of --json. Fields are added, and never renamed or removed.
 const conformSchema = 1
 
-// conformReport is what came out for one lock.
+// conformReport is the result for a lock.
 type conformReport struct {
 	Schema     int         `json:"schema"`
 	Lock       string      `json:"lock"`
 	World      string      `json:"world"`
 	Topologies []conformOn `json:"topologies"`
-	// Notes say what the clients of a guest did wrong apart from the rules.
+	// Notes are mistakes of a guest's clients that are not part of the rules.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// conformOn is that on one topology.
+// conformOn is the result on one topology.
 type conformOn struct {
 	Topology  string        `json:"topology"`
 	LeftOut   string        `json:"left_out,omitempty"` // why nothing was asked on it
@@ -46,7 +45,7 @@ type conformOn struct {
 	took time.Duration
 }
 
-// conformRule is how the lock stands to one rule there.
+// conformRule is the result of one rule.
 type conformRule struct {
 	Rule   string  `json:"rule"`
 	About  string  `json:"about"`
@@ -55,10 +54,10 @@ type conformRule struct {
 	TookS  float64 `json:"took_s"`
 
 	took      time.Duration
-	exclusion bool // two may hold the lock if it is broken
+	exclusion bool // two clients may hold the lock if it is broken
 }
 
-// rank orders the rules on the screen: broken exclusion is what matters most.
+// rank orders the rules on the screen, broken exclusion first.
 func (r conformRule) rank() int {
 	switch {
 	case r.Result == ruleBroken && r.exclusion:
@@ -71,7 +70,7 @@ func (r conformRule) rank() int {
 	return 3
 }
 
-// The words of conformRule.Result.
+// The values of conformRule.Result.
 const (
 	ruleKept      = "kept"
 	ruleBroken    = "broken"
@@ -79,7 +78,7 @@ const (
 	ruleNA        = "n/a"
 )
 
-// count takes in the results.
+// count adds the results.
 func (on *conformOn) count(results []locktest.Result) {
 	for _, r := range results {
 		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds(), took: r.Took, exclusion: r.Rule.Exclusion()}
@@ -100,7 +99,7 @@ func (on *conformOn) count(results []locktest.Result) {
 	}
 }
 
-// line is an error on one line.
+// line returns an error on one line.
 func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (r *conformReport) exitCode() int {
@@ -116,7 +115,7 @@ func (r *conformReport) exitCode() int {
 	return code
 }
 
-// conformShow is how the report is shown.
+// conformShow are the options of the output.
 type conformShow struct {
 	all, json bool
 	junit     string // a file; empty: none
@@ -128,7 +127,7 @@ func (s *conformShow) add(fl *pflag.FlagSet) {
 	fl.StringVar(&s.junit, "junit", "", "write the results to this file, too, as JUnit XML: one case for each rule")
 }
 
-// check refuses a file that could not be written, before anything runs.
+// check returns an error before the run if a file could not be written.
 func (s *conformShow) check() error {
 	if s.junit == "" {
 		return nil
@@ -142,7 +141,7 @@ func (s *conformShow) check() error {
 	return nil
 }
 
-// topology shows the results of one topology as soon as they are there.
+// topology shows the results of one topology.
 func (s *conformShow) topology(w io.Writer, r *conformReport, on *conformOn) error {
 	if s.json {
 		return nil
@@ -181,7 +180,7 @@ func (s *conformShow) topology(w io.Writer, r *conformReport, on *conformOn) err
 	return err
 }
 
-// end shows what is there only when all is done.
+// end writes the output that needs all results.
 func (s *conformShow) end(w io.Writer, r *conformReport) error {
 	if s.junit != "" {
 		var b bytes.Buffer
@@ -204,7 +203,7 @@ func (s *conformShow) end(w io.Writer, r *conformReport) error {
 	return nil
 }
 
-// suites are the results as JUnit has them: a suite for each topology.
+// suites converts the results to JUnit, one suite for each topology.
 func (r *conformReport) suites() []report.Suite {
 	var suites []report.Suite
 	for _, on := range r.Topologies {

@@ -18,7 +18,7 @@ import (
 	"lockbench/service"
 )
 
-// subject is the lock as the suite sees it, on a running cluster.
+// subject returns the lock for the suite, on a running cluster.
 func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.OnlyWaits,
@@ -31,14 +31,14 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	if t != locks.None {
 		look := newLook(c, opened)
 		if look == nil || look.counter == nil {
-			subject.Quiet = false // rules that want it are left out
+			subject.Quiet = false // rules that need it are left out
 		}
 		if look != nil {
 			subject.Server = look
 		}
 	}
 	if s.isGuest() {
-		subject.Excused["loss-notice"] = "notices are the host's to hear, and are not asked for here"
+		subject.Excused["loss-notice"] = "the suite does not receive notices of guests"
 		subject.Excused["wait-cancelled"] = "the protocol cannot cancel a request"
 		subject.Excused["cancelled"] = "the protocol cannot cancel a request, and a request whose caller has given up is not sent"
 		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
@@ -59,7 +59,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 		return subject, err
 	}
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
-		// The lock is called as a library, with what a client of this cluster gets to know.
+		// The lock is called as a library, with the environment of a client of this cluster.
 		at, client, err := borrow(ctx, c, id)
 		if err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
 
 func (idle) Close() error { return nil }
 
-// borrowedLocker ends its client with itself.
+// borrowedLocker closes its client when it is closed.
 type borrowedLocker struct {
 	locks.Locker
 	client world.Client
@@ -113,7 +113,7 @@ func (l *borrowedLocker) Close() error {
 	return errors.Join(err, l.client.Close(ctx))
 }
 
-// openedClients are those whose commands count.
+// openedClients are the clients whose commands count.
 type openedClients struct {
 	mu  sync.Mutex
 	ids []int
@@ -135,7 +135,7 @@ func (o *openedClients) names() []string {
 	return names
 }
 
-// namespaced is a cluster whose servers have keys of others as well.
+// namespaced is a cluster whose servers also have other keys.
 type namespaced interface {
 	// KeyPrefix returns the beginning of its clients' keys at the servers. lockbench adds it for guests; locks in
 	// this process add it themselves.
@@ -183,7 +183,7 @@ func (l *look) Keys(ctx context.Context) ([]string, error) {
 	kept, err := l.keeper.Kept(ctx)
 	var keys []string
 	for k := range kept {
-		if !strings.HasPrefix(k, "lockbench:") { // the world's own
+		if !strings.HasPrefix(k, "lockbench:") { // keys of the world itself
 			keys = append(keys, k)
 		}
 	}
@@ -207,8 +207,8 @@ type guestLocker struct {
 	closed   atomic.Bool
 }
 
-// ask sends a request with a limit. A guest that has left its first request of all unanswered ends the suite:
-// each rule would wait as long and show no more.
+// ask sends a request with a time limit. A guest that does not answer its first request ends the suite, because every
+// other rule would also wait in vain.
 func (g *guestLocker) ask(ctx context.Context, wait time.Duration, send func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, requestLimit+wait)
 	defer cancel()
@@ -259,7 +259,7 @@ func (g *guestLocker) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
 	defer cancel()
 	if g.of.silent.Load() {
-		cancel() // it is killed at once
+		cancel() // kills it at once
 	}
 	gone := g.client.Conn().Err() != nil
 	err := g.client.Close(ctx)
@@ -267,8 +267,7 @@ func (g *guestLocker) Close() error {
 	return err
 }
 
-// guestLease is a session as a lease. It has every upgrade but renewal; the suite asks
-// only for those that the guest claims.
+// guestLease is a session as a lease. It supports everything except renewal; the suite only uses what the guest claims.
 type guestLease struct {
 	locker  *guestLocker
 	session string
@@ -307,7 +306,7 @@ func (l *guestLease) Until() time.Time {
 
 func (l *guestLease) Token() uint64 { return l.token }
 
-// renewedGuestLease is one that the guest's library renews.
+// renewedGuestLease is a lease that the guest's library renews.
 type renewedGuestLease struct {
 	*guestLease
 	by time.Duration

@@ -52,7 +52,7 @@ func newDoctorCommand() *cobra.Command {
 			}
 			for _, w := range run.Worlds(o) {
 				if o.External != nil && w.Name() != f.world {
-					continue // one asks for these servers alone
+					continue // only these servers matter
 				}
 				err := w.Ready(c.Context())
 				toFetch := (*world.ToFetch)(nil)
@@ -106,7 +106,7 @@ func newDoctorCommand() *cobra.Command {
 				say(word, folder+" "+what)
 			}
 			if o.External != nil && len(takes) == 0 {
-				return exitError{report.ExitHarness, errors.New("these servers cannot be used as things are; the line above says why")}
+				return exitError{report.ExitHarness, errors.New("these servers cannot be used; the line above gives the reason")}
 			}
 			if len(takes) == 0 {
 				return exitError{report.ExitHarness, errors.New("no world is ready on this machine; the lines above say what to install")}
@@ -145,7 +145,7 @@ func (f *worldFlags) makeImages(c *cobra.Command, names []string) error {
 	o := f.options(c)
 	o.Again = true
 	for _, name := range names {
-		of, _ := services.Find(name) // it is known
+		of, _ := services.Find(name) // checked before
 		info, err := run.NewDocker(o).Image(c.Context(), of)
 		if err != nil {
 			return fmt.Errorf("world docker: %w", err)

@@ -68,7 +68,7 @@ wrong usage.`,
 	return c
 }
 
-// exploration reads the flags. All its errors are wrong usage.
+// exploration reads the flags. An error means wrong usage.
 func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel int) (search.Exploration, error) {
 	var x search.Exploration
 	if err := notEmpty(c, "lock", "seeds", "shard", "out"); err != nil {
@@ -121,7 +121,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	return x, (run.Options{}).Fits(&one, run.Simulation())
 }
 
-// seedRange reads A..B, or one number.
+// seedRange parses A..B, or one number.
 func seedRange(text string) (from, to uint64, err error) {
 	a, b, isRange := strings.Cut(text, "..")
 	if !isRange {
@@ -140,7 +140,7 @@ func seedRange(text string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// explore searches, shrinks what it found, and says so.
+// explore searches, shrinks the first violation, and prints the result.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
 	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard))
@@ -227,7 +227,7 @@ func ofShard(s shard.Shard) string {
 	return fmt.Sprintf(", part %d of %d", s.I, s.N)
 }
 
-// printExplored says what a search came to.
+// printExplored prints the result of a search.
 func printExplored(w io.Writer, e *search.Explored) {
 	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %s, a fault in effect in %d of them\n",
 		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
@@ -251,7 +251,7 @@ func printExplored(w io.Writer, e *search.Explored) {
 	}
 }
 
-// distinct counts histories that are not the same.
+// distinct counts different histories.
 func distinct(n int) string {
 	if n == 1 {
 		return "1 history"

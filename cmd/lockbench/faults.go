@@ -23,7 +23,7 @@ func printFaults(say func(line string), columns int, r *report.Result) {
 	}
 }
 
-// fate tells what became of a step of the plan.
+// fate describes the effect of a step.
 func fate(step history.PlanStep, times []report.FaultTimes) string {
 	if step.NA != "" {
 		return "n/a, " + step.NA

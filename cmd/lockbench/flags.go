@@ -52,7 +52,7 @@ func (f *rangeFlag) Set(text string) error {
 	return nil
 }
 
-// durationFlag is a duration that may be absent.
+// durationFlag is an optional duration.
 type durationFlag struct{ value *time.Duration }
 
 var _ pflag.Value = (*durationFlag)(nil)
@@ -81,8 +81,7 @@ func (f *durationFlag) Set(text string) error {
 	return nil
 }
 
-// flagError makes a wrong flag wrong usage, says what would have been right, and
-// names the nearest flag for one that is not there.
+// flagError converts an error of a flag to wrong usage, with the accepted values or the nearest flag.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var absent *pflag.ValueRequiredError
@@ -109,7 +108,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usagef("%s; see lockbench %s --help", err, c.Name())
 }
 
-// flagNames are the flags of a command as they are typed.
+// flagNames returns the flags of a command with dashes.
 func flagNames(c *cobra.Command) []string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -120,7 +119,7 @@ func flagNames(c *cobra.Command) []string {
 	return names
 }
 
-// kindOf says in a person's words what a flag of pflag's own types takes.
+// kindOf describes the type of a flag.
 func kindOf(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int":
@@ -137,8 +136,7 @@ func kindOf(f *pflag.Flag) string {
 	return f.Value.Type()
 }
 
-// notEmpty refuses flags that were given and are empty. In a script that is a
-// variable without a value: --locks "$LOCKS" would quietly run all locks.
+// notEmpty rejects empty flags, which are usually unset variables in a script: --locks "$LOCKS" would run all locks.
 func notEmpty(c *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
@@ -148,7 +146,7 @@ func notEmpty(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// askedFlags say what is expected of locks in place of what the scenarios say.
+// askedFlags are the flags that replace the expectations of scenarios.
 type askedFlags struct{ scenarios.Asked }
 
 func (f *askedFlags) addAsked(c *cobra.Command) {

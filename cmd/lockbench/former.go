@@ -7,8 +7,8 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// former has the commands of earlier versions, each with the command line that does the same
-// today. ARGS stands for the arguments and flags that the old command was given.
+// former maps commands of earlier versions to their replacements. ARGS stands for the arguments and flags of the old
+// command.
 var former = map[string]string{
 	"acceptance": "lockbench matrix --file campaigns/acceptance.yaml ARGS, in a clone of the repository",
 	"campaign":   "lockbench matrix --file ARGS",
@@ -23,7 +23,7 @@ var former = map[string]string{
 	"version":    "lockbench --version",
 }
 
-// formerFlag returns what to type today for a flag of an earlier version, or "".
+// formerFlag returns the replacement of a flag of an earlier version, or "".
 func formerFlag(name string) string {
 	service, suffix, _ := strings.Cut(name, "-")
 	if _, known := services.Find(service); !known {
@@ -38,8 +38,7 @@ func formerFlag(name string) string {
 	return ""
 }
 
-// formerCommand returns an error that names today's command line if the arguments begin with a
-// command of an earlier version.
+// formerCommand returns an error with the replacement if the arguments begin with a command of an earlier version.
 func formerCommand(args []string) error {
 	if len(args) == 0 {
 		return nil

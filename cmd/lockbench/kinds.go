@@ -61,7 +61,7 @@ func namesOf(all []named) []string {
 	return names
 }
 
-// named is one name and what is known of it.
+// named is a name with its description.
 type named struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -123,7 +123,7 @@ func namedLibraries() []named {
 	return namedOf(func(l catalog.Lock) bool { return l.Library != nil })
 }
 
-// namedMutants are the locks that are wrong on purpose.
+// namedMutants returns the mutants.
 func namedMutants() []named { return namedAmong(catalog.Mutants()) }
 
 func namedOf(takes func(catalog.Lock) bool) []named {
@@ -231,7 +231,7 @@ func namedCheckers() []named {
 	return all
 }
 
-// namedRules are the rules that findings name.
+// namedRules returns the rules of findings.
 func namedRules() []named {
 	var all []named
 	for _, r := range checker.Rules() {
@@ -282,7 +282,7 @@ func namedSettings() []named {
 	return all
 }
 
-// claimed says in words what a lock claims.
+// claimed describes the capabilities of a lock.
 func claimed(c locks.Claims) []string {
 	var words []string
 	for _, claim := range []struct {

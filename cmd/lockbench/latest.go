@@ -11,14 +11,14 @@ import (
 	"lockbench/internal/report"
 )
 
-// latestRun returns the folder of the newest run, for a command without an argument, and prints which run it is. wanted
-// says what argument the command takes.
+// latestRun returns the folder of the newest run for a command without an argument, and prints it. wanted describes the
+// argument, for the error.
 func latestRun(c *cobra.Command, wanted string) (string, error) {
 	link := filepath.Join("results", report.LatestLink)
 	if _, err := os.Stat(link); errors.Is(err, fs.ErrNotExist) {
 		return "", usagef("%s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", wanted, link)
 	}
-	// Another run may end meanwhile, and then the link is to that one.
+	// The link changes if another run ends meanwhile.
 	dir, err := filepath.EvalSymlinks(link)
 	if err != nil {
 		return "", err
@@ -27,7 +27,7 @@ func latestRun(c *cobra.Command, wanted string) (string, error) {
 	return dir, nil
 }
 
-// oneOrLatest is for a command that takes one argument, or the newest run.
+// oneOrLatest accepts one argument, or none for the newest run.
 func oneOrLatest(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -14,7 +14,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// columns is how wide a line of a list is at most.
+// columns is the maximal width of a line.
 const columns = 100
 
 func newListCommand() *cobra.Command {
@@ -38,11 +38,11 @@ capabilities of anything else.`,
 			out := c.OutOrStdout()
 			chosen := kinds()
 			if len(args) > 0 {
-				k, _ := findKind(args[0]) // listArgs has found it
+				k, _ := findKind(args[0]) // checked by listArgs
 				chosen = []kind{k}
 			}
 			if len(args) == 2 {
-				n, _ := chosen[0].find(args[1]) // this one too
+				n, _ := chosen[0].find(args[1]) // also checked by listArgs
 				chosen[0].names = func() []named { return []named{n} }
 			}
 			switch {
@@ -118,7 +118,7 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 	return scenarios.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// printNamed prints the one name of a kind in full.
+// printNamed prints one name in full.
 func printNamed(w io.Writer, k kind) error {
 	n := k.names()[0]
 	if source, ok := scenarios.Find(n.Name); ok && k.list == "scenarios" {
@@ -150,8 +150,7 @@ func printNamed(w io.Writer, k kind) error {
 	return err
 }
 
-// printLists prints one line for each name. If it prints all lists together, it only counts the
-// names of long lists that few scenarios need.
+// printLists prints one line for each name. If it prints all lists together, it only counts the names of long lists.
 func printLists(w io.Writer, chosen []kind, together bool) error {
 	for i, k := range chosen {
 		all := k.names()
@@ -180,7 +179,7 @@ func printLists(w io.Writer, chosen []kind, together bool) error {
 	return nil
 }
 
-// short is the first sentence of a text, and of one that is too wide the clauses that fit.
+// short returns the first sentence of a text, or as many of its clauses as fit.
 func short(text string, width int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, end := range []string{". ", "? "} {

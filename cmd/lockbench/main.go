@@ -1,11 +1,11 @@
-// Command lockbench tests whether a distributed lock holds: it starts a real lock
-// service, lets clients compete for locks on it, injects faults from a plan generated
-// from a seed, and proves from the record whether two clients held one lock at once.
+// Command lockbench tests whether a distributed lock holds: it starts a real lock service, lets clients compete for locks
+// on it, injects faults from a plan generated from a seed, and proves from the record whether two clients held one lock at
+// once.
 //
 //	lockbench run failover
 //	lockbench check results/latest
 //
-// Each command has a file of its own in this folder.
+// Each command has its own file in this folder.
 package main
 
 import (
@@ -33,24 +33,22 @@ func main() {
 	os.Exit(program(os.Args[1:]))
 }
 
-// abortOnCrash keeps crashes apart from verdicts. A fatal error of the Go runtime, and a panic
-// outside of the main goroutine, end a process with 2, which means "unknown" here, and the
-// process cannot choose another code. It can choose SIGABRT, which a shell reports as 134.
+// abortOnCrash distinguishes crashes from verdicts. A fatal error of the Go runtime, or a panic outside the main
+// goroutine, exits with 2, which means "unknown" here. The exit code cannot be changed, but the process can end with
+// SIGABRT, which a shell reports as 134.
 //
-// The process of a simulated trial stays as it is. However it ends, it is a failure of the
-// harness to the process that started it, which quotes the end of its output: with the stacks of
-// all goroutines the reason would not be in it.
+// The process of a simulated trial keeps the default. Its parent treats every crash as a failure of the harness and quotes
+// the end of its output, which stacks of all goroutines would hide.
 func abortOnCrash(args []string) {
 	if len(args) == 0 || args[0] != simTrialName {
 		debug.SetTraceback("crash")
 	}
 }
 
-// program is all of it: it turns every way to end into an exit code.
+// program runs the command and converts every ending to an exit code.
 func program(args []string) (code int) {
 	defer func() {
-		// Deferred calls have torn down everything that was started, and the kernel
-		// ends the child processes.
+		// Deferred calls have removed everything that was started, and the kernel ends the child processes.
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "lockbench: panic: %v\n%s", p, debug.Stack())
 			code = report.ExitHarness
@@ -59,8 +57,8 @@ func program(args []string) (code int) {
 	root := newRoot()
 	root.SetArgs(args)
 	stopping := interrupted(root, args)
-	// The first signal asks to stop in good order, a second one is not heard any
-	// more and ends the process, which takes all children with it.
+	// The first signal requests an orderly end. The second one has its default effect and ends the process with its
+	// children.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	asked := make(chan os.Signal, 1)
@@ -92,7 +90,7 @@ func program(args []string) (code int) {
 		return exit.code
 	}
 	complain(err)
-	// A combination that no world of this program can try is wrong usage, not a failure.
+	// A combination that no world supports is wrong usage.
 	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
 		return report.ExitUsage
 	}
@@ -162,7 +160,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	group("names", "Look around:", newListCommand(), newDoctorCommand())
 	root.AddCommand(newGuestCommand(), newSimTrialCommand(), newSweepDockerCommand()) // lockbench starts these itself
 	root.SetHelpCommandGroupID("names")
-	// An unknown command is wrong usage, with the nearest one named.
+	// An unknown command is wrong usage.
 	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -173,7 +171,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	return root
 }
 
-// exitError ends the program with a code; err may be nil if all is said already.
+// exitError ends the program with a code. err may be nil if the output is complete.
 type exitError struct {
 	code int
 	err  error
@@ -186,7 +184,7 @@ func (e exitError) Error() string {
 	return e.err.Error()
 }
 
-// exitWith is nil for code 0.
+// exitWith returns nil for code 0.
 func exitWith(code int) error {
 	if code == 0 {
 		return nil
@@ -209,7 +207,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("no command is called %q; %s", name, didYouMean(name, commandNames(root)))
 }
 
-// wants is for a command that takes one argument and says which: "a scenario".
+// wants accepts one argument, which what describes.
 func wants(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -219,14 +217,14 @@ func wants(what string) cobra.PositionalArgs {
 			return usagef("%s wants %s and got %d arguments: %s; see lockbench %s --help",
 				c.Name(), what, len(args), strings.Join(args, " "), c.Name())
 		case args[0] == "":
-			// An unset variable in a script, most likely: lockbench run "$SCENARIO".
+			// The cause is probably an unset variable in a script: lockbench run "$SCENARIO".
 			return usagef("%s wants %s and got an empty word; see lockbench %s --help", c.Name(), what, c.Name())
 		}
 		return nil
 	}
 }
 
-// nothing is for a command that takes no argument.
+// nothing accepts no argument.
 func nothing(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no arguments and got %q; see lockbench %s --help", c.Name(), args[0], c.Name())

@@ -96,7 +96,7 @@ came out, because batch engines repeat a task that fails; merge reports what cam
 	return c
 }
 
-// check refuses flags that make no sense.
+// check rejects invalid flags.
 func (f *matrixFlags) check(c *cobra.Command) error {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -117,7 +117,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	case f.episodes > scenarios.EpisodesMax:
 		return usagef("--episodes wants a number of at most %d, not %d", scenarios.EpisodesMax, f.episodes)
 	case f.seeds != "" && f.episodes > 0:
-		return usagef("--seeds and --episodes: give one of them; both say how many runs there are")
+		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
 	if err := f.programsExist(); err != nil {
 		return err
@@ -125,13 +125,13 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	return f.ReadFile()
 }
 
-// how are the flags that do not change what is run.
+// how are the flags that do not change the runs.
 var how = []string{"resume", "budget", "parallel", "server", "image", "offline"}
 
 func (f *matrixFlags) run(c *cobra.Command) error {
 	var m *campaign.Campaign
 	var err error
-	command := "" // that repeats it
+	command := "" // repeats the matrix
 	if f.resume != "" {
 		m, err = f.open(c)
 	} else {
@@ -171,7 +171,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if f.resume == "" {
-		for i := range planned { // auto has become a world
+		for i := range planned { // auto has been resolved
 			planned[i].World, planned[i].About = where[i], about[i]
 		}
 		m.Groups = chosen.Groups()
@@ -206,14 +206,14 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	say(m.Counts())
 	code := m.ShardExitCode()
 	if code == report.ExitExpected {
-		say("this shard is done; lockbench merge says what came out of all")
+		say("this shard is done; lockbench merge combines the results")
 	} else {
 		say("this shard is not done; the same command continues it")
 	}
 	return exitWith(code)
 }
 
-// open reads the matrix that is to be continued. Flags that would change it are refused.
+// open reads the matrix to continue. Flags that would change it are an error.
 func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		short := strings.HasSuffix(flag.Name, "-server") || strings.HasSuffix(flag.Name, "-image")
@@ -235,7 +235,7 @@ func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	return m, nil
 }
 
-// settings are those of a new matrix.
+// settings returns the settings of a new matrix.
 func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error) {
 	by := ""
 	if f.shard != "" {
@@ -252,7 +252,7 @@ func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error
 	switch {
 	case c.Flags().Changed("seed"):
 	case f.file != "" || s.Shard.N > 0:
-		f.seed = 1 // all shards have the same
+		f.seed = 1 // the same for all shards
 	default:
 		f.seed = uint64(rand.Uint32())
 	}
@@ -264,13 +264,13 @@ func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error
 // fileVersion is the first line of a file for --file.
 const fileVersion = "campaign/1"
 
-// Flags that a file may give, and those of them that are paths, which are relative to the file.
+// The flags that a file may set, and those that are paths, which are relative to the file.
 var (
 	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like", "expectations"}, serverFlagNames...)
 	filePath = []string{"expectations", "hooks", "tls-ca", "tls-cert", "tls-key"}
 )
 
-// readFile sets the flags that the file gives and the command line does not.
+// readFile sets the flags that are in the file and not on the command line.
 func (f *matrixFlags) readFile(c *cobra.Command) error {
 	text, err := regular.ReadFile(f.file)
 	if err != nil {
@@ -316,7 +316,7 @@ func (f *matrixFlags) readFile(c *cobra.Command) error {
 	return nil
 }
 
-// names are the worlds that were asked for.
+// names returns the worlds.
 func (f *matrixFlags) names() ([]string, error) {
 	var all []string
 	for name := range strings.SplitSeq(f.worlds, ",") {
@@ -345,7 +345,8 @@ func (f *matrixFlags) names() ([]string, error) {
 	return all, nil
 }
 
-// places finds the worlds, and what they are about. One that cannot be used here is missing, unless it is the only one.
+// places finds the worlds and their descriptions. A world that cannot be used is reported as missing, unless it is the
+// only one.
 func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.Choices) (names, about []string, places map[string]campaign.Place, err error) {
 	places = map[string]campaign.Place{}
 	for _, name := range worlds {
@@ -382,7 +383,7 @@ func (f *matrixFlags) place(w world.World, chosen campaign.Choices) campaign.Pla
 	return campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
 }
 
-// shardOf reads --shard I/N.
+// shardOf parses --shard I/N.
 func shardOf(text string) (shard.Shard, error) {
 	s, err := shard.Parse(text)
 	if err != nil {
@@ -391,7 +392,7 @@ func shardOf(text string) (shard.Shard, error) {
 	return s, nil
 }
 
-// sayWithin prints texts in lines that fit into the terminal. A line that is too wide continues below, indented.
+// sayWithin prints texts wrapped to the width of the terminal, with indented continuation lines.
 func sayWithin(c *cobra.Command) func(text string) {
 	say := sayTo(c.OutOrStdout())
 	columns := report.TerminalWidth(c.OutOrStdout())
@@ -411,10 +412,10 @@ func sayWithin(c *cobra.Command) func(text string) {
 	}
 }
 
-// sayResume prints the command that continues a matrix. A command is not broken between lines.
+// sayResume prints the command that continues a matrix, without line breaks.
 func sayResume(c *cobra.Command, command string) {
 	say := sayTo(c.OutOrStdout())
-	const before = "goes on after an interruption with:"
+	const before = "continue after an interruption with:"
 	if utf8.RuneCountInString(before+" "+command) <= report.TerminalWidth(c.OutOrStdout()) {
 		say(before + " " + command)
 		return
@@ -423,9 +424,9 @@ func sayResume(c *cobra.Command, command string) {
 	say("  " + command)
 }
 
-// endCampaign says what came out of a campaign, which there may be also if something failed.
+// endCampaign prints the result of a campaign, also if a part failed.
 func endCampaign(c *cobra.Command, m *campaign.Campaign, failed error) error {
-	if kind := filepath.Dir(m.Dir); filepath.Base(kind) == campaign.Folder { // it lies in a results folder
+	if kind := filepath.Dir(m.Dir); filepath.Base(kind) == campaign.Folder { // it is in a results folder
 		writeIndex(c, filepath.Dir(kind))
 	}
 	say, text := sayTo(c.OutOrStdout()), sayWithin(c)

@@ -60,10 +60,10 @@ Exit codes are those of explore or matrix, over all shards; 2 as long as a shard
 				_, _ = fmt.Fprintf(w, "missing    shards %v\n", missing)
 				return exitWith(report.ExitUnknown)
 			}
-			// The lock's name is not asked for: it may be one that only its scenario knows.
+			// The name of the lock is not checked, because it may be defined by its scenario only.
 			_, expected, err := scenarios.ParseExpect(sum.Expected, nil)
 			if err != nil {
-				// An expectation of more than a verdict; what was found is said above.
+				// Expectations beyond a verdict are not compared; the result is printed above.
 				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}
 			}
 			code := sum.ExitCode(expected)

@@ -12,8 +12,8 @@ import (
 	"lockbench/nemesis"
 )
 
-// printDryRun prints everything that the seed decides: each step of each episode. The meaning of a
-// role, such as the master or the holder, is decided when the step strikes.
+// printDryRun prints each step of each episode with the values that the seed draws. Targets such as the master or the
+// holder are resolved when the step is injected.
 func printDryRun(out io.Writer, j *run.Job) {
 	s := j.Scenario
 	_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, j.Options.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
@@ -30,7 +30,7 @@ func printDryRun(out io.Writer, j *run.Job) {
 	}
 }
 
-// printHead prints the facts of a job on its first lines: the seed, how much there is to do, and where.
+// printHead prints the first lines: the seed, the amount of work and the world.
 func printHead(say func(line string), columns int, j *run.Job) {
 	s := j.Scenario
 	indent := strings.Repeat(" ", len(s.Name)+3)
@@ -48,7 +48,7 @@ func printHead(say func(line string), columns int, j *run.Job) {
 	}
 }
 
-// printPlan prints in a few lines what each episode does, and the steps that are n/a for some locks.
+// printPlan prints a summary of the episodes, and the steps that do not apply to some locks.
 func printPlan(say func(line string), columns int, j *run.Job) {
 	s := j.Scenario
 	for _, u := range s.Locks {
@@ -78,8 +78,7 @@ func printPlan(say func(line string), columns int, j *run.Job) {
 	}
 }
 
-// folded breaks a text between words so that it fits into the columns after an indent, which the caller has
-// written before the first line.
+// folded wraps a text to the columns after an indent, which the caller has written before the first line.
 func folded(text string, indent, columns int) string {
 	var b strings.Builder
 	at := indent

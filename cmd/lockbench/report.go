@@ -78,7 +78,7 @@ func rewriteRun(dir string) error {
 		if err := b.WriteResult(b.Result); err != nil {
 			return err
 		}
-		if b, err = report.Load(dir); err != nil { // its histories are in the order of the result now
+		if b, err = report.Load(dir); err != nil { // its histories are now in the order of the result
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	})
 }
 
-// runOptions are the run's options, but for the world.
+// runOptions returns the options of the run without its world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
 	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
 		return run.Options{}, err
@@ -164,7 +164,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		return o, err
 	}
 	asked := f.Asked
-	if f.noFaults || len(f.faults) > 0 { // the scenario's expectations are about its own faults
+	if f.noFaults || len(f.faults) > 0 { // the scenario's expectations apply to its own faults
 		asked.Expect = append([]string{scenarios.Valid}, asked.Expect...)
 	}
 	o.Scenario, err = asked.Apply(s, uses)
@@ -231,7 +231,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	return exitWith(out.Result.ExitCode())
 }
 
-// again is the command that repeats the run.
+// again returns the command that repeats the run.
 func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
 	return again(c, []string{scenario}, put{"world", w.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 }

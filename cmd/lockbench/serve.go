@@ -87,7 +87,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	}
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		// Pages that watch a run end with the command.
+		// Requests for the progress of a run end with the command.
 		BaseContext: func(net.Listener) context.Context { return c.Context() },
 	}
 	ended := make(chan error, 1)

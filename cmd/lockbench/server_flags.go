@@ -36,11 +36,11 @@ func (f *worldFlags) reach(o *run.WorldOptions) error {
 	case o.External != nil:
 		return nil // they were read before, and the secrets are no longer in the environment
 	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
-		return usagef("--servers names servers of world external, and --world says %s: leave one of them out", f.world)
+		return usagef("--servers is for world external, and --world is %s: leave one of them out", f.world)
 	case !named && f.world == external.Name:
 		return usagef("--world external uses servers that run already: name them with --servers URL; lockbench run --help has the schemes")
 	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
-		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name go with --servers URL, and that is not there")
+		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name need --servers URL")
 	case !named:
 		return nil
 	}

@@ -20,6 +20,6 @@ func newSweepDockerCommand() *cobra.Command {
 	}
 }
 
-// sweepDocker is the command that removes what a killed run leaves: this program. If its file cannot be found, the next
-// run does it.
+// sweepDocker returns the command that removes the containers of a killed run, or nil if the program's file cannot be
+// found. Then the next run removes them.
 func sweepDocker() []string { return itself("sweep-docker") }

@@ -11,8 +11,8 @@ import (
 	"lockbench/internal/shellword"
 )
 
-// typedName returns what a user types to call this program once more, from the name that it was
-// called by: the same, or the bare name if PATH leads to the same file.
+// typedName returns the name by which a user calls this program: the name of this call, or the bare name if PATH leads to
+// the same file.
 func typedName(arg string) string {
 	if base := filepath.Base(arg); filepath.IsAbs(arg) {
 		if found, err := exec.LookPath(base); err == nil && found == arg {
@@ -22,7 +22,7 @@ func typedName(arg string) string {
 	return shellword.Quote(cmp.Or(arg, "lockbench"))
 }
 
-// sayTo writes lines for the screen.
+// sayTo returns a function that writes lines.
 func sayTo(w io.Writer) func(line string) {
 	return func(line string) { _, _ = fmt.Fprintln(w, report.Printable(line)) }
 }

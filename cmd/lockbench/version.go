@@ -13,7 +13,7 @@ func versionLine() string {
 	return fmt.Sprintf("lockbench %s%s, %s, %s/%s\n", version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// revision is the commit that the program was built from, or "" if the build does not know it.
+// revision returns the commit of the build, or "" if it is unknown.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

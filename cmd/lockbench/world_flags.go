@@ -16,7 +16,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// worldFlags are the flags of every command that starts a world, or looks at some.
+// worldFlags are the flags of every command that uses worlds.
 type worldFlags struct {
 	serverFlags
 	world            string
@@ -24,11 +24,11 @@ type worldFlags struct {
 	offline          bool
 }
 
-// fetchVariable is the environment variable that says what is fetched in the place of official
-// images, as NAME=IMAGE,...: a company's own registry, say.
+// fetchVariable is the environment variable with images to fetch instead of the official ones, as NAME=IMAGE,..., for
+// example from a private registry.
 const fetchVariable = "LOCKBENCH_FETCH"
 
-// bases are the images of that variable, by service.
+// bases returns the images of that variable, by service.
 func bases() (byService, error) {
 	of := serviceFlag{byService{}, "IMAGE"}
 	for _, text := range strings.FieldsFunc(os.Getenv(fetchVariable), func(r rune) bool { return r == ',' }) {
@@ -39,7 +39,7 @@ func bases() (byService, error) {
 	return of.of, nil
 }
 
-// add adds the flags for the programs and images that run the nodes of services.
+// add adds the flags for programs and images.
 func (f *worldFlags) add(c *cobra.Command) {
 	f.programs, f.images = byService{}, byService{}
 	fl := c.Flags()
@@ -64,7 +64,7 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 	return f.programsExist()
 }
 
-// programsExist refuses programs that cannot be started, and a malformed environment variable.
+// programsExist checks that the programs are executable and that the environment variable is valid.
 func (f *worldFlags) programsExist() error {
 	if _, err := bases(); err != nil {
 		return err
@@ -81,16 +81,16 @@ func (f *worldFlags) programsExist() error {
 	return nil
 }
 
-// options are what worlds are told.
+// options returns the options of the worlds.
 func (f *worldFlags) options(c *cobra.Command) run.WorldOptions {
-	fetched, _ := bases() // that they are right has been seen
+	fetched, _ := bases() // checked before
 	return run.WorldOptions{
 		Programs: f.programs, Images: f.images, Bases: fetched, NoFetch: f.offline, Say: sayTo(c.ErrOrStderr()), SweepDocker: sweepDocker(),
 	}
 }
 
-// where returns the options of the worlds, with the external servers. It refuses programs and images that
-// the named world cannot use.
+// where returns the options of the worlds, with the external servers. It rejects programs and images that the named world
+// cannot use.
 func (f *worldFlags) where(c *cobra.Command) (run.WorldOptions, error) {
 	o := f.options(c)
 	err := f.usable(&o)
@@ -110,7 +110,7 @@ func (f *worldFlags) usable(o *run.WorldOptions) error {
 	return nil
 }
 
-// pick is the world, if it can make use of the programs and images that were given.
+// pick picks the world. It must be able to use the given programs and images.
 func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World, []*run.NotReady, error) {
 	if err := f.usable(&o); err != nil {
 		return nil, nil, err
@@ -118,13 +118,13 @@ func (f *worldFlags) pick(ctx context.Context, o run.WorldOptions) (world.World,
 	return run.Pick(ctx, f.world, o)
 }
 
-// byService are texts by the names of services.
+// byService are texts by service.
 type byService map[string]string
 
-// serviceFlag is NAME=TEXT for any service, and may be repeated.
+// serviceFlag is NAME=TEXT for any service. It may be repeated.
 type serviceFlag struct {
 	of   byService
-	what string // the text is
+	what string // describes the text
 }
 
 var (
@@ -155,7 +155,7 @@ func knownService(name string) error {
 	return nil
 }
 
-// GetSlice are the values of the flag, one for each service.
+// GetSlice returns the values of the flag, one for each service.
 func (f *serviceFlag) GetSlice() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(f.of)) {

@@ -33,7 +33,7 @@ import (
 type Exploration struct {
 	Scenario *scenarios.Scenario
 	Lock     scenarios.LockUse
-	From, To uint64 // both included
+	From, To uint64 // inclusive
 	// Shard is the part of the seeds that this search takes.
 	Shard shard.Shard
 	// All continues after the first violation.
@@ -41,7 +41,7 @@ type Exploration struct {
 	// Command runs one trial; see [trial.Subprocess].
 	Command  []string
 	Parallel int // how many processes; 0: one for each processor
-	// Tell receives the progress, at most once for each seed.
+	// Tell, if not nil, receives the progress, at most once for each seed.
 	Tell func(Explored)
 }
 
@@ -278,8 +278,8 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	return report.ExitUnexpected
 }
 
-// vary draws a seed's own variation of the scenario: one episode with most of its steps,
-// fewer clients and keys, other holds and pauses, and another network.
+// vary draws a seed's variation of the scenario: one episode with most of its steps, fewer clients and keys, other holds
+// and pauses, and another network.
 func (x Exploration) vary(s uint64) trial.Input {
 	in := trial.NewInput(x.Scenario, x.Lock, s)
 	rng := seed.Rand(s, "explore")
@@ -305,7 +305,7 @@ func (x Exploration) vary(s uint64) trial.Input {
 	if len(kept) > 0 {
 		in.Faults = kept
 	}
-	// Slow clients do less between two faults. They find as much for a fraction of the work.
+	// Slow clients do less between two faults and find as much with a fraction of the work.
 	slower := time.Duration([]int{1, 3, 6, 10}[rng.IntN(4)])
 	in.Workload.Think = nemesis.Range{From: w.Think.From * slower, To: w.Think.To * slower}
 	return in

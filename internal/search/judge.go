@@ -41,8 +41,8 @@ type judgement struct {
 // involved is a session that a finding is about.
 type involved struct {
 	Client int
-	Asked  time.Duration // when it asked for the lock
-	At     time.Duration // when it got it
+	Asked  time.Duration // the time of the request
+	At     time.Duration // the time of the grant
 }
 
 // judge judges a history, whose checksum is sum.

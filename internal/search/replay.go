@@ -15,10 +15,10 @@ import (
 	"lockbench/internal/trial"
 )
 
-// Replayed is what came of doing a trial again.
+// Replayed is the result of a replay.
 type Replayed struct {
 	Lock      string
-	File      string // the history that was there
+	File      string // the original history
 	Seed      uint64
 	Events    int
 	Identical bool
@@ -51,7 +51,7 @@ func Replay(ctx context.Context, command []string, path string, tell func(Replay
 	return same, nil
 }
 
-// inputFiles finds the inputs that a path means.
+// inputFiles finds the inputs of a path.
 func inputFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func inputFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// notSimulated is the error of a run that has nothing to replay, with what to do instead.
+// notSimulated is the error for a run without inputs, with advice.
 func notSimulated(path string, r *report.Result) error {
 	if r == nil || r.World == "" || r.World == "sim" {
 		return fmt.Errorf("replay %s: no lock in it has a %s; only runs in the world sim can be replayed: lockbench run SCENARIO --world sim", path, trial.InputFile)
@@ -98,7 +98,7 @@ func notSimulated(path string, r *report.Result) error {
 	return fmt.Errorf("replay %s: it was run in world %s, and only simulated runs (world sim) can be replayed, because real time never repeats itself%s", path, r.World, next)
 }
 
-// replay does one trial again.
+// replay repeats one trial.
 func replay(ctx context.Context, command []string, file, temp string) (Replayed, error) {
 	in, err := trial.ReadInput(file)
 	if err != nil {
@@ -110,7 +110,7 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 		return r, fmt.Errorf("read the history: %w", err)
 	}
 	if sum := fmt.Sprintf("%x", sha256.Sum256(was)); sum != in.History {
-		return r, fmt.Errorf("replay %s: the history is not the one that this input gave: its SHA-256 is %.12s..., and %s says %.12s...; it was edited or cut after the run",
+		return r, fmt.Errorf("replay %s: the history differs from the one of this input: its SHA-256 is %.12s..., and %s has %.12s...; it was edited or cut after the run",
 			r.File, sum, file, in.History)
 	}
 	_ = os.Remove(temp)

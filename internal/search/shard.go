@@ -13,10 +13,10 @@ import (
 	"lockbench/internal/shard"
 )
 
-// ExploredFile is what a search leaves for merge.
+// ExploredFile is the file with the result of a search, for merge.
 const ExploredFile = "explored.json"
 
-// Write keeps what a search found.
+// Write writes the result of a search.
 func (e *Explored) Write(dir string) error {
 	text, err := json.MarshalIndent(e, "", " ")
 	if err == nil {
@@ -26,12 +26,12 @@ func (e *Explored) Write(dir string) error {
 		err = os.WriteFile(filepath.Join(dir, ExploredFile), append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("write what was explored: %w", err)
+		return fmt.Errorf("write the result of the search: %w", err)
 	}
 	return nil
 }
 
-// ReadExplored reads what a search left.
+// ReadExplored reads the result of a search.
 func ReadExplored(dir string) (*Explored, error) {
 	path := dir
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -40,7 +40,7 @@ func ReadExplored(dir string) (*Explored, error) {
 	text, err := regular.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read %s: there is none; `lockbench explore ... --shard I/N --out DIR` leaves one", path)
+			return nil, fmt.Errorf("read %s: there is no such file; `lockbench explore ... --shard I/N --out DIR` leaves one", path)
 		}
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -54,8 +54,8 @@ func ReadExplored(dir string) (*Explored, error) {
 	return e, nil
 }
 
-// Merge adds up the shards of one search. It refuses parts of different searches,
-// and the same part twice; parts that are missing it names.
+// Merge adds up the shards of one search. Shards of different searches and repeated shards are errors. It returns the
+// numbers of missing shards.
 func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 	if len(parts) == 0 {
 		return nil, nil, errors.New("nothing to merge")
@@ -75,7 +75,7 @@ func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 			return nil, nil, err
 		}
 		sum.Tried += p.Tried
-		sum.Distinct += p.Distinct // two shards have no seed in common, and so hardly a history
+		sum.Distinct += p.Distinct // shards have different seeds and so, almost certainly, different histories
 		sum.Bitten += p.Bitten
 		sum.Violated += p.Violated
 		sum.Unknown += p.Unknown

@@ -20,34 +20,33 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// shrinkRunsMax bounds how many candidates are run for one violation.
+// shrinkRunsMax limits the candidates for one violation.
 const shrinkRunsMax = 150
 
-// Shrunk is a violation made as small as it could be made.
+// Shrunk is a shrunk violation.
 type Shrunk struct {
-	Runs   int // candidates that were run
-	Calls  int // of clients, in the smallest
+	Runs   int // number of candidates
+	Calls  int // calls of clients in the smallest run
 	Faults int
-	// Same is how many runs of the smallest gave the same history.
+	// Same is how many repetitions of the smallest run gave the same history.
 	Same           int
 	Dir            string // the results folder
 	Counterexample *report.Counterexample
 }
 
-// shrinker makes a trial smaller, as long as it breaks the same rule in the same way.
+// shrinker shrinks a trial while it breaks the same rule with the same class.
 type shrinker struct {
 	x    Exploration
 	try  func(ctx context.Context, in trial.Input, history string) (*outcome, error)
 	dir  string // for histories
 	runs int
 	best trial.Input
-	seen *outcome // of best
+	seen *outcome // result of best
 	rule string
 }
 
-// Shrink makes the run that found a violation small: fewer faults, fewer clients,
-// fewer operations, shorter times. Each candidate is run, and kept if the same rule
-// is broken with the same class. It writes the smallest into a results folder.
+// Shrink shrinks the run of a violation: fewer faults, fewer clients, fewer operations, shorter times. It runs each
+// candidate and keeps it if it breaks the same rule with the same class. It writes the smallest into a results folder.
 func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
 	s := &shrinker{x: x, try: x.try, dir: temp, best: found.input, seen: found.outcome, rule: found.Rule}
 	drawn, err := concrete(found.input)
@@ -65,14 +64,14 @@ func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp stri
 			report.Plural(s.seen.Calls, "call"), report.Plural(len(s.best.Faults), "fault"), report.Plural(s.clients(), "client") + " after " + report.Plural(s.runs, "run"),
 		}, ", "))
 	}
-	s.cut(ctx) // last: whatever is moved afterwards would be cut at the wrong place
+	s.cut(ctx) // last, because the cut depends on the times of events
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s.finish(ctx, out)
 }
 
-// size orders candidates: what a person reads, weighed.
+// size orders candidates by a weighted length.
 func (s *shrinker) size() int { return s.seen.Calls + 20*len(s.best.Faults) + 5*s.clients() }
 
 func (s *shrinker) clients() int {
@@ -82,7 +81,7 @@ func (s *shrinker) clients() int {
 	return s.best.Workload.Clients
 }
 
-// adopt tries a candidate, and goes on from it if it shows the same.
+// adopt runs a candidate. If it shows the same violation, it becomes the best.
 func (s *shrinker) adopt(ctx context.Context, in trial.Input) bool {
 	if s.runs >= shrinkRunsMax || ctx.Err() != nil {
 		return false
@@ -96,14 +95,13 @@ func (s *shrinker) adopt(ctx context.Context, in trial.Input) bool {
 	return true
 }
 
-// fewer is adopt, and says whether the candidate has no more calls than the best had.
+// fewer is adopt for candidates that must not have more calls than the best.
 func (s *shrinker) fewer(ctx context.Context, in trial.Input) bool {
 	calls := s.seen.Calls
 	return s.adopt(ctx, in) && s.seen.Calls <= calls
 }
 
-// concrete is the input with everything drawn that its plan draws, so that it needs
-// the generator no more and can be changed step by step.
+// concrete returns the input with all random values drawn, so that it can be changed step by step.
 func concrete(in trial.Input) (trial.Input, error) {
 	plan, err := nemesis.Draw(in.Seed, in.Episodes, in.Faults)
 	if err != nil {
@@ -127,7 +125,7 @@ func concrete(in trial.Input) (trial.Input, error) {
 	return in, nil
 }
 
-// with is the best so far, changed.
+// with returns a changed copy of the best.
 func (s *shrinker) with(change func(*trial.Input)) trial.Input {
 	in := s.best
 	in.Faults = slices.Clone(in.Faults)
@@ -136,7 +134,7 @@ func (s *shrinker) with(change func(*trial.Input)) trial.Input {
 	return in
 }
 
-// reduction is that of the best so far. A whole trial leaves out nothing.
+// reduction returns the reduction of the best. A whole trial has an empty one.
 func (s *shrinker) reduction() trial.Reduction {
 	if r := s.best.Reduction; r != nil {
 		return *r
@@ -144,7 +142,7 @@ func (s *shrinker) reduction() trial.Reduction {
 	return trial.Reduction{Warm: trial.WarmGrants}
 }
 
-// dropFaults leaves out halves of the plan, then single steps.
+// dropFaults removes halves of the plan, then single steps.
 func (s *shrinker) dropFaults(ctx context.Context) {
 	for size := len(s.best.Faults) / 2; size >= 1; size /= 2 {
 		for at := 0; at+size <= len(s.best.Faults) && len(s.best.Faults) > size; {
@@ -155,8 +153,7 @@ func (s *shrinker) dropFaults(ctx context.Context) {
 	}
 }
 
-// dropClients leaves out the clients that the finding does not name, first all at once,
-// then one by one, and then does the same with keys.
+// dropClients removes the clients that are not part of the finding, first all at once, then one by one, and then keys.
 func (s *shrinker) dropClients(ctx context.Context) {
 	all := make([]int, s.best.Workload.Clients)
 	for i := range all {
@@ -193,8 +190,7 @@ func (s *shrinker) dropClients(ctx context.Context) {
 	}
 }
 
-// narrow lets each client that is left do only what the finding is about: begin when
-// it asked, and ask once.
+// narrow limits each remaining client to one turn that begins at its request in the finding.
 func (s *shrinker) narrow(ctx context.Context) {
 	for _, early := range []time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second} {
 		if s.adopt(ctx, s.with(func(in *trial.Input) {
@@ -208,7 +204,7 @@ func (s *shrinker) narrow(ctx context.Context) {
 			break
 		}
 	}
-	// One client at a time, where both at once lose the violation.
+	// If both at once lose the violation, it tries one client at a time.
 	for _, who := range s.seen.Involved {
 		if _, done := s.reduction().Turns[who.Client]; !done {
 			s.adopt(ctx, s.with(func(in *trial.Input) { in.Reduction.Turns[who.Client] = 1 }))
@@ -230,8 +226,7 @@ func (s *shrinker) narrow(ctx context.Context) {
 	s.meet(ctx)
 }
 
-// meet lets the one who is granted last begin just before the other one does something
-// that shows that it holds, so that nothing needs to happen in between.
+// meet moves the last grant closer to an event that shows that the other client still holds.
 func (s *shrinker) meet(ctx context.Context) {
 	if len(s.seen.Involved) < 2 {
 		return
@@ -255,7 +250,7 @@ func (s *shrinker) meet(ctx context.Context) {
 	}
 }
 
-// cut ends the history with the event that shows the violation, and the run soon after.
+// cut ends the history at the event that shows the violation, and the run soon after.
 func (s *shrinker) cut(ctx context.Context) {
 	for _, m := range s.seen.After {
 		if s.reduction().Events > 0 && m.Event+1 >= s.reduction().Events {
@@ -267,7 +262,7 @@ func (s *shrinker) cut(ctx context.Context) {
 	}
 }
 
-// shorten halves the times of the plan and of the late beginnings, and rounds them.
+// shorten halves the times of the plan and of late beginnings, and rounds them.
 func (s *shrinker) shorten(ctx context.Context) {
 	for i := range s.best.Faults {
 		for _, pick := range []func(*nemesis.Step) **nemesis.Range{
@@ -303,8 +298,7 @@ func (s *shrinker) shorten(ctx context.Context) {
 	}
 }
 
-// finish runs the smallest three times, and puts it into a results folder with
-// everything that a run has.
+// finish repeats the smallest run three times and writes a results folder.
 func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	result := &Shrunk{Runs: s.runs, Calls: s.seen.Calls, Faults: len(s.best.Faults)}
 	for i := range 3 {

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// The variables of [FromEnvironment].
+// The environment variables of [FromEnvironment].
 const (
 	sizeVariable = "LOCKBENCH_SHARDS"
 	slotVariable = "LOCKBENCH_TASK_SLOT"
 	nodeVariable = "LOCKBENCH_TASK_NODE"
 )
 
-// FromEnvironment returns the shard that a batch engine gives to a container, where no shell can compute --shard, and
-// the variable that says so. LOCKBENCH_SHARDS is the number of shards. JOB_COMPLETION_INDEX (Kubernetes) or
-// LOCKBENCH_TASK_SLOT (Docker Swarm, from a template) is which of them, from 0; for slot 0 Swarm's template gives the
-// name of the node, so LOCKBENCH_TASK_NODE is that. Half of them is an error, because a shard that takes itself for the
-// whole would do everything once more.
+// FromEnvironment returns the shard that a batch engine passes to a container in which no shell can compute --shard, and
+// the name of the variable. LOCKBENCH_SHARDS is the number of shards. JOB_COMPLETION_INDEX (Kubernetes) or
+// LOCKBENCH_TASK_SLOT (Docker Swarm, from a template) is the index, from 0. For slot 0 Swarm's template produces the name
+// of the node, which LOCKBENCH_TASK_NODE contains. It is an error if only one of number and index is set, because the
+// shard would do all runs.
 func FromEnvironment(getenv func(string) string) (s Shard, by string, err error) {
 	size := getenv(sizeVariable)
 	for _, by := range []string{"JOB_COMPLETION_INDEX", slotVariable} {
@@ -35,7 +35,7 @@ func FromEnvironment(getenv func(string) string) (s Shard, by string, err error)
 		return Shard{i + 1, n}, by, nil
 	}
 	if size != "" {
-		return s, "", fmt.Errorf("%s is %s, and nothing says which of them this is; give --shard, such as 3/%s, or unset it", sizeVariable, size, size)
+		return s, "", fmt.Errorf("%s is %s, but the index is missing; give --shard, such as 3/%s, or unset it", sizeVariable, size, size)
 	}
 	return s, "", nil
 }
