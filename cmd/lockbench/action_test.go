@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// action is what a runner reads of action.yml.
+// action is the part of action.yml that a runner uses.
 type action struct {
 	Inputs map[string]struct {
 		Required bool
@@ -28,7 +28,7 @@ type action struct {
 	}
 }
 
-// The steps of the action, as a runner would do them, on a lock that is a program of its own.
+// The steps of the action work on a guest.
 func TestActionTriesALock(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	var a action

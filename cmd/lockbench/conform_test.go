@@ -15,14 +15,14 @@ import (
 	"lockbench/service/redis"
 )
 
-// brokenByDesign are the rules that naive locks break, as docs/conformance.md says.
+// brokenByDesign are the rules that naive locks break according to docs/conformance.md.
 var brokenByDesign = map[string][]string{
 	"setnx-expire": {"release-twice", "stranger", "cancelled-asking"},
 	"set-del":      {"release-twice", "stranger"},
 	"getset-time":  {"release-twice"},
 }
 
-// TestConformExitCode: a broken rule outweighs an undecided one, on whichever topology.
+// TestConformExitCode: a broken rule outweighs an undecided one on any topology.
 func TestConformExitCode(t *testing.T) {
 	kept, broken, undecided := conformOn{Kept: 1}, conformOn{Kept: 1, Broken: 1}, conformOn{Kept: 1, Undecided: 1}
 	for want, all := range map[int][][]conformOn{
@@ -39,10 +39,9 @@ func TestConformExitCode(t *testing.T) {
 	}
 }
 
-// TestConformOnEveryTopology runs the conformance suite with the locks of the catalog on
-// every topology of their service, in world local. Rules have limits of time, so it must run
-// apart from other tests: LOCKBENCH_CONFORM=1. It takes the locks on Redis, and with
-// LOCKBENCH_LONG=1 those on other services and the libraries that are installed.
+// TestConformOnEveryTopology runs the conformance suite for the catalog locks on every topology of their service in world
+// local. Rules depend on timing, so it must run alone: LOCKBENCH_CONFORM=1 runs the locks on Redis, and LOCKBENCH_LONG=1
+// also those on other services and the installed libraries.
 func TestConformOnEveryTopology(t *testing.T) {
 	if os.Getenv("LOCKBENCH_CONFORM") == "" {
 		t.Skip("it takes minutes and a machine of its own: LOCKBENCH_CONFORM=1")

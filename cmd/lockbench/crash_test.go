@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// crashVariable makes this test program crash, in the way that it names.
+// crashVariable makes this test program crash in the given way.
 const crashVariable = "LOCKBENCH_TEST_CRASH"
 
-// crash ends the process in a way that no code of its own can catch.
+// crash ends the process in a way that code cannot recover from.
 func crash(way string) {
 	abortOnCrash(os.Args[1:])
 	switch way {
@@ -26,7 +26,7 @@ func crash(way string) {
 	select {}
 }
 
-// endless uses up the stack: it is called with depth 0 and returns at a negative depth only.
+// endless exhausts the stack: called with depth 0, it would only return at a negative depth.
 func endless(depth int) int {
 	if depth < 0 {
 		return 0

@@ -33,10 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The program as a person meets it, without servers: what it says, where it says
-// it, and the exit code. Runs with servers are tested in internal/run. It is built as
-// people build it: with the race detector, simulated trials take ten times as long, and
-// the packages that do the work are tested with it.
+// TestScripts runs the program without servers and checks its output and exit codes. internal/run tests runs with servers.
+// The program is built without the race detector, which makes simulated trials ten times slower.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -46,11 +44,11 @@ func TestScripts(t *testing.T) {
 			program := trialtest.Program(t)
 			e.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("LOCKBENCH", program) // for scripts that take PATH away
-			// For what must not reach a terminal: this clears it.
+			// The sequence clears a terminal, so it must not be printed.
 			e.Setenv("ESCAPE", "\x1b[2J")
 			return nil
 		},
-		// [needs:local] holds where there are servers for world local, and where they are required.
+		// [needs:local] is true if there are servers for world local, or if they are required.
 		Condition: func(cond string) (bool, error) {
 			if cond != "needs:local" {
 				return false, fmt.Errorf("unknown condition %s", cond)
@@ -88,8 +86,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// folder puts the one path that fits a pattern into $FOLDER, for names that have the
-// time in them: folder results/matrix/*-7.
+// folder sets $FOLDER to the only path that matches a pattern, for names that contain a time: folder results/matrix/*-7.
 func folder(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: folder PATTERN")
@@ -102,8 +99,7 @@ func folder(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("FOLDER", found[0])
 }
 
-// jsons wants a file to be so many JSON values, each one with the keys named:
-// jsons stdout 1 schema verdict.
+// jsons checks that a file has a number of JSON values with the given keys: jsons stdout 1 schema verdict.
 func jsons(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: jsons FILE COUNT [KEY...]")
@@ -131,8 +127,7 @@ func jsons(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// tears cuts off a file's last byte, the end of its last line, which an archive of
-// texts cannot leave out.
+// tears removes a file's last byte, the last newline, which a txtar archive always adds.
 func tears(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: tears FILE")
@@ -141,8 +136,8 @@ func tears(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text[:len(text)-1]), 0o644))
 }
 
-// The plan that a seed draws for a scenario must not change by accident: the seed in a bug report
-// would then mean something else. Scenarios without a golden plan are not compared.
+// The plan of a seed must not change by accident, because seeds in bug reports would change their meaning. Scenarios
+// without a golden plan are not compared.
 func TestPlansOfEmbeddedScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/plan/*.txt")
 	if err != nil || len(files) < 50 {
@@ -171,7 +166,7 @@ func TestPlansOfEmbeddedScenarios(t *testing.T) {
 	}
 }
 
-// Every command has an example, and examples name commands and flags that exist.
+// Every command has an example with existing commands and flags.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	root := newRoot()
 	root.InitDefaultHelpCmd()
@@ -197,7 +192,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// The commands have at most 100 flags together: a new one needs a reason, or replaces another.
+// The commands have at most 100 flags together.
 func TestFlagsAreFew(t *testing.T) {
 	const most = 100
 	all := 0
@@ -211,7 +206,7 @@ func TestFlagsAreFew(t *testing.T) {
 	}
 }
 
-// exists says what a line that calls lockbench names and the program does not have.
+// exists returns an error if a command line uses a command or a flag that does not exist.
 func exists(root *cobra.Command, line string) error {
 	_, call, found := strings.Cut(line, "lockbench ")
 	if !found {

@@ -12,8 +12,8 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// TestNewcomerWithGoAlone follows docs/test-your-lock.md with Go alone, from an empty module to a verdict on a lock of the
-// user's own: as a test, and as a guest.
+// TestNewcomerWithGoAlone follows docs/test-your-lock.md, from an empty module to a verdict on a user's lock: as a test,
+// and as a guest.
 func TestNewcomerWithGoAlone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has other worlds, which are not to be taken here")
@@ -75,7 +75,7 @@ func TestNewcomerWithGoAlone(t *testing.T) {
 		shown(t, all[top+"docs/test-your-lock.md"], "func TestMyLockSurvivesACrash"))
 	put("guest/main.go", "package main\n\nimport (\n\t\"context\"\n\t\"log\"\n\n\tmylock \"example.org/mylock\"\n\t\"lockbench\"\n\t\"lockbench/locks\"\n)\n\n"+
 		shown(t, all[top+"docs/test-your-lock.md"], "func main()"))
-	// In place of go mod tidy, which asks the network for what tests of others need.
+	// go mod tidy would need the network for the tests of dependencies.
 	put("go.sum", read(t, "go.sum"))
 
 	for _, args := range [][]string{
@@ -97,7 +97,7 @@ func TestNewcomerWithGoAlone(t *testing.T) {
 	if code != 0 {
 		t.Errorf("a guest that is a module: exit %d", code)
 	}
-	// A program cannot run there, and the line that helps is in the refusal.
+	// The simulation cannot run programs, and the error contains the remedy.
 	out, code = run(lockbench, "run", "steady", "--locks", "no-lock,mine=cmd:./guest")
 	wants(out, "GOOS=wasip1 GOARCH=wasm go build -o guest.wasm ./guest", "mine=wasm:./guest.wasm")
 	if code != 3 {
@@ -105,7 +105,7 @@ func TestNewcomerWithGoAlone(t *testing.T) {
 	}
 }
 
-// shown is the block of code in a page that begins as told.
+// shown returns the code block of a page that begins with a text.
 func shown(t *testing.T, page, begins string) string {
 	t.Helper()
 	code := regexp.MustCompile("(?s)```go\n(" + regexp.QuoteMeta(begins) + ".*?)```").FindStringSubmatch(page)
@@ -115,7 +115,7 @@ func shown(t *testing.T, page, begins string) string {
 	return code[1]
 }
 
-// read is a file of this repository.
+// read returns a file of this repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(top + path)

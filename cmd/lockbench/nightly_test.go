@@ -16,15 +16,15 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-// fromElsewhere are the lines of workflows that get a machine ready. A test has one.
+// fromElsewhere are the lines of workflows that prepare a machine. The test has a prepared one.
 var fromElsewhere = regexp.MustCompile(`^(sudo )?apt-get |^bash scripts/setup$|^git clone|^go build|^make build$|lockbench doctor( --images redis)?$`)
 
-// pipeline is what a batch engine makes of a file: the lines of the parts, and of what comes after them.
+// pipeline is the content of a workflow file: the commands of the shards and of the following steps.
 type pipeline struct {
 	parts, after []string
 	of           int
 	file         string
-	// part are the variables of the environment that tell a part which it is.
+	// part returns the environment variables of a shard.
 	part func(i int) []string
 }
 
@@ -72,8 +72,8 @@ func gitlabNightly(t *testing.T) pipeline {
 	}
 }
 
-// The commands of both files, night after night, on a campaign of one scenario and two seeds: what the engines
-// do between the steps, keeping and handing on folders, the test does.
+// TestNightlyWorkflows runs the commands of both files for several nights, with a campaign of one scenario and two seeds.
+// The test keeps and passes on the folders as the engines do.
 func TestNightlyWorkflows(t *testing.T) {
 	for name, of := range map[string]func(*testing.T) pipeline{"github": githubNightly, "gitlab": gitlabNightly} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestFoldedKeepsWithinTheColumns folds the plan of a run for terminals of several widths.
+// TestFoldedKeepsWithinTheColumns wraps the plan of a run for terminals of several widths.
 func TestFoldedKeepsWithinTheColumns(t *testing.T) {
 	const text = "each episode: when idle lag master -> replicas by 60s; when acquired kill master, data lost for 10s, held for 6s..7s"
 	for _, columns := range []int{30, 50, 100} {

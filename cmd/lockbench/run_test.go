@@ -8,8 +8,7 @@ import (
 	"lockbench/internal/world/local"
 )
 
-// The command that repeats a run has every flag that the run was given, quoted for
-// a shell, and the seed even if it was drawn.
+// The command that repeats a run has every given flag, quoted for a shell, and the seed, even if it was drawn.
 func TestAgainRepeatsTheRun(t *testing.T) {
 	tests := []struct {
 		name string

@@ -43,7 +43,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestInterruptedText: Ctrl-C prints what the command does now.
+// TestInterruptedText: the message after Ctrl-C depends on the command.
 func TestInterruptedText(t *testing.T) {
 	for args, want := range map[string]string{
 		"serve results":                  "interrupted: closing the pages that are open. Press Ctrl-C again to exit now.",
@@ -59,7 +59,7 @@ func TestInterruptedText(t *testing.T) {
 	}
 }
 
-// TestServeInterrupted: a signal ends serve with its own text, and with 0.
+// TestServeInterrupted: after a signal serve prints its message and exits with 0.
 func TestServeInterrupted(t *testing.T) {
 	cmd := exec.Command(trialtest.Program(t), "serve", t.TempDir(), "--listen", "127.0.0.1:0")
 	var said strings.Builder

@@ -58,7 +58,7 @@ func TestWorkflowsRunWhatExists(t *testing.T) {
 	}
 }
 
-// workflowCommand says what is wrong with a line that a workflow runs.
+// workflowCommand returns an error about an invalid line of a workflow.
 func workflowCommand(line, makefile string) error {
 	line = regexp.MustCompile(`\$\{\{[^}]*\}\}`).ReplaceAllString(line, "1")
 	for _, call := range regexp.MustCompile(`\n|&&|\|\|`).Split(line, -1) {

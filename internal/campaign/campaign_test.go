@@ -24,7 +24,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// dirVariable makes the test binary a campaign that is going to be killed: that in a folder.
+// dirVariable makes the test binary run the campaign in a folder, which the test kills.
 const dirVariable = "LOCKBENCH_TEST_CAMPAIGN"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// choices are scenarios in which no-lock breaks, bad may, and everything else is valid.
+// choices returns scenarios in which no-lock is violated, bad may be, and all others are valid.
 func choices(names ...string) Choices {
 	var all Choices
 	for _, name := range names {
@@ -49,7 +49,7 @@ func choices(names ...string) Choices {
 
 var asked = Settings{Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --world sim --seed 7"}
 
-// begin begins a campaign in world sim.
+// begin creates a campaign in world sim.
 func begin(t *testing.T, s Settings, all Choices) *Campaign {
 	t.Helper()
 	worlds, err := all.In([]string{"sim"}, s)
@@ -63,12 +63,12 @@ func begin(t *testing.T, s Settings, all Choices) *Campaign {
 	return c
 }
 
-// work does the runs of a campaign in world sim.
+// work returns the work of a campaign in world sim.
 func work(all Choices, do Do) Work {
 	return Work{Chosen: all, Places: map[string]Place{"sim": {Do: do}}}
 }
 
-// again is the campaign in a folder, run.
+// again reads the campaign in a folder and runs it.
 func again(t *testing.T, dir string, w Work) *Campaign {
 	t.Helper()
 	c, err := Read(dir)
@@ -81,7 +81,7 @@ func again(t *testing.T, dir string, w Work) *Campaign {
 	return c
 }
 
-// lock is what a run says of a lock that broke so often.
+// lock returns the result of a lock with a number of violated episodes.
 func lock(name string, broke, episodes int) report.Lock {
 	l := report.Lock{Lock: name, Topology: "single", Servers: "1 master", Expected: "valid", AsExpected: broke == 0,
 		Figures: stats.Figures{Episodes: episodes, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, episodes), Acquires: stats.Acquires{OK: 10}, ActiveS: 2, Writes: 100, LostUpdates: broke},
@@ -112,7 +112,7 @@ func ran(out, scenario string, seed uint64, change func(x *report.Result)) error
 	return errors.Join(b.WriteResult(r), b.Write(PageFile, func(w io.Writer) error { return nil }))
 }
 
-// doer counts what is run.
+// doer records the runs.
 type doer struct{ runs []string }
 
 func (d *doer) do(_ context.Context, r Run, out string) error {
@@ -120,7 +120,7 @@ func (d *doer) do(_ context.Context, r Run, out string) error {
 	return ran(out, r.Scenario, r.Seed, nil)
 }
 
-// TestMatrixRunsTheEpisodesThatWereAskedFor has scenarios of three episodes.
+// TestMatrixRunsTheEpisodesThatWereAskedFor uses scenarios of three episodes.
 func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
 	for asks, want := range map[int][]int{1: {1}, 3: {3}, 4: {3, 1}, 7: {3, 3, 1}} {
 		all := choices("failover")
@@ -177,7 +177,7 @@ func TestMatrixRuns(t *testing.T) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	// Where one run was kept without its page and of the others nothing, links lead to the one.
+	// If only one run was kept, as a summary without a page, links lead to it.
 	kept := row.Runs[1].Dir
 	for _, ran := range row.Runs {
 		if err := os.Remove(filepath.Join(c.Dir, ran.Dir, PageFile)); err != nil {
@@ -195,7 +195,7 @@ func TestMatrixRuns(t *testing.T) {
 		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
 	}
 
-	// Where the results of the runs are gone, what was written stands.
+	// Without the results of the runs, the written results remain.
 	for name := range folders(t, c.Dir) {
 		if err := os.Remove(filepath.Join(c.Dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func read(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// A run that is not expected to fit is not begun, and what was not run is said.
+// A run that is not expected to fit does not start, and missing runs are reported.
 func TestMatrixBudget(t *testing.T) {
 	all := choices("a", "b", "c")
 	c := begin(t, asked, all)
@@ -259,7 +259,7 @@ func TestMatrixBudget(t *testing.T) {
 	}
 }
 
-// beKilled runs a campaign of which the third run never ends, and says so in a file.
+// beKilled runs a campaign whose third run never ends, and writes a file when it starts.
 func beKilled(dir string) {
 	c, err := Read(dir)
 	if err != nil {
@@ -280,7 +280,7 @@ func beKilled(dir string) {
 	os.Exit(1)
 }
 
-// After kill -9 what was whole is not done again, and what was not is.
+// After kill -9 complete runs are not repeated, and other runs are.
 func TestGoesOnAfterKill(t *testing.T) {
 	all := choices("a", "b", "c", "d")
 	dir := begin(t, asked, all).Dir
@@ -324,7 +324,7 @@ func TestGoesOnAfterKill(t *testing.T) {
 	}
 }
 
-// folders are the results of runs, with their times.
+// folders returns the results of runs with their times.
 func folders(t *testing.T, dir string) map[string]time.Time {
 	t.Helper()
 	all := map[string]time.Time{}
@@ -366,8 +366,8 @@ func TestGoesOnAfterWholeRounds(t *testing.T) {
 	}
 }
 
-// A scenario of which so many runs are asked for gets them, whatever the others get;
-// where no lock with servers can take part, one run says so and no more are done.
+// A scenario gets the number of runs in --seeds, independently of others. If no lock with servers can take part, one run
+// is enough.
 func TestRunsThatAreAskedFor(t *testing.T) {
 	all := choices("a", "b", "c")
 	s := asked
@@ -390,7 +390,7 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 	}
 }
 
-// A run that was stopped early is none, and is done again.
+// A run that was stopped early is repeated.
 func TestRepeatsInterruptedRuns(t *testing.T) {
 	all := choices("a")
 	c := begin(t, asked, all)
@@ -403,8 +403,7 @@ func TestRepeatsInterruptedRuns(t *testing.T) {
 	}
 }
 
-// A run in which the harness failed says nothing of a lock: it is done again when the
-// campaign goes on, once, and only what came out then counts.
+// A run in which the harness failed is repeated once when the campaign continues, and only the repetition counts.
 func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 	all := choices("a", "b")
 	s := asked
@@ -497,8 +496,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestLimitsHoldInEachRun: runs together have the largest latency of any, so that one slow run
-// breaks a limit.
+// TestLimitsHoldInEachRun: combined runs have the largest latency, so one slow run exceeds a limit.
 func TestLimitsHoldInEachRun(t *testing.T) {
 	_, want, err := scenarios.ParseExpect("{verdict: valid, limits: {p99: 50ms, max: 80ms}}", nil)
 	if err != nil {
@@ -526,12 +524,12 @@ func TestLimitsHoldInEachRun(t *testing.T) {
 	}
 }
 
-// row is what came out of a scenario.
+// row returns the results of a scenario.
 func row(scenario string, locks ...report.Lock) Row {
 	return Row{Part: Part{Scenario: scenario}, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Ran{{Dir: "sim/" + scenario + "/1"}}}
 }
 
-// rows is a campaign of some rows in world sim.
+// rows returns a campaign with some rows in world sim.
 func rows(all ...Row) *Campaign { return &Campaign{Worlds: []World{{World: "sim", Rows: all}}} }
 
 // Each run is reported when it is done, and at the end the table and the meaning of the exit code.
@@ -554,7 +552,7 @@ func TestMatrixOnTheScreen(t *testing.T) {
 	if err := c.Run(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	// A run says of itself that it took 60 s.
+	// The result of a run has a duration of 60 s.
 	want := []string{
 		"sim 0:00  round 1, 1 of 3: a, seed 7, 3 locks", "a  ● no-lock 3/3  ○ good 0/3  ● bad 1/3  28 s, ~2 min left",
 		"sim 0:28  round 1, 2 of 3: b, seed 7, 3 locks", "b  ● no-lock 3/3  ● good 2/3 ✗  – bad  28 s, ~60 s left",
@@ -613,7 +611,7 @@ func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
 	}
 }
 
-// A line that would be too wide goes on below, and so does a table.
+// Lines and tables that are too wide are wrapped.
 func TestScreenIsNarrow(t *testing.T) {
 	parts := []string{"scenario"}
 	r := row("scenario")
@@ -636,8 +634,7 @@ func TestScreenIsNarrow(t *testing.T) {
 	}
 }
 
-// The failure of a lock in junit.xml has the counterexample of a run, and the campaign needs no
-// history for it.
+// The failure of a lock in junit.xml has the counterexample from a run's result.
 func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 	const text = `{"lockbench":"history/1","lock":"good","model":"mutex"}
 {"time":1,"process":1,"type":"invoke","f":"acquire","session":"1.1","key":"a","ttl":5000000000}
@@ -668,7 +665,7 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 	}
 }
 
-// The summary stays below its limit, whatever the matrix, and says what is left out.
+// The summary stays below its limit, and reports what it leaves out.
 func TestMatrixSummaryIsSmall(t *testing.T) {
 	m := rows()
 	m.Again = strings.Repeat("x", 10000)
@@ -690,8 +687,7 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 	}
 }
 
-// The summary says of each lock what it can be trusted with, and has a table for each
-// kind of lock, narrow enough to be read.
+// The summary has a line for each lock and a table for each kind of lock of limited width.
 func TestMatrixSummary(t *testing.T) {
 	broke := func(name string, topology locks.Topology, change func(l *report.Lock)) report.Lock {
 		l := lock(name, 3, 5)
@@ -764,7 +760,7 @@ func TestMatrixSummary(t *testing.T) {
 	}
 }
 
-// TestMatrixPageSaysWhatIsNotAsExpected has one lock that broke against the scenario.
+// TestMatrixPageSaysWhatIsNotAsExpected uses one lock with an unexpected violation.
 func TestMatrixPageSaysWhatIsNotAsExpected(t *testing.T) {
 	all := choices("a")
 	c := begin(t, asked, all)

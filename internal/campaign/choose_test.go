@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// No scenario names the locks on other services and the stock libraries. They join each that
-// they can take part in, and a scenario for which none is left is not run for its control alone.
+// Scenarios do not name locks on other services and stock libraries. These locks join scenarios that they support, and a
+// scenario that is left with its control only does not run.
 func TestOtherServicesJoinWhatTheyCan(t *testing.T) {
 	chosen, err := Choose(Settings{Locks: "no-lock,pg-row,zk-recipe,redis-py", Scenarios: "steady,giving-up,failover,reentrant"})
 	if err != nil {
@@ -16,7 +16,7 @@ func TestOtherServicesJoinWhatTheyCan(t *testing.T) {
 	for _, c := range chosen {
 		got[c.Scenario] = strings.Join(c.Locks, " ")
 	}
-	// A row cannot be waited for, redis-py is for one master, and none of them can be taken twice by its owner.
+	// pg-row cannot wait, redis-py needs one master, and none of them is re-entrant.
 	want := map[string]string{"steady": "no-lock pg-row zk-recipe redis-py", "giving-up": "no-lock zk-recipe", "failover": "no-lock pg-row zk-recipe"}
 	for name := range want {
 		if got[name] != want[name] {

@@ -90,7 +90,7 @@ func TestCompareLatencyOfRuns(t *testing.T) {
 	}
 }
 
-// Where a scenario leaves it to chance, both outcomes are as expected.
+// If a scenario allows both results, neither is a change for the worse.
 func TestCompareWhereChanceDecides(t *testing.T) {
 	a, b := side(checker.Valid, 0, 0, 3, 20), side(checker.Violated, checker.DoubleGrant, 1, 3, 20)
 	for _, r := range [][]*report.Result{a, b} {

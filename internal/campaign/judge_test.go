@@ -21,7 +21,7 @@ import (
 
 const episodes = 4 // of a run
 
-// seen is what a run says of a lock that broke so often.
+// seen returns the result of a lock with a number of violated episodes.
 func seen(name string, broke int) report.Lock {
 	l := report.Lock{Lock: name, Topology: locks.Single, Servers: "1 master",
 		Figures: stats.Figures{Episodes: episodes, ViolatingEpisodes: broke, Rate: stats.RateOf(broke, episodes), Acquires: stats.Acquires{OK: 10}, ActiveS: 2}}
@@ -37,7 +37,7 @@ func seen(name string, broke int) report.Lock {
 	return l
 }
 
-// plan are scenarios in which no-lock breaks, bad may now and then, and everything else is valid.
+// plan returns scenarios in which no-lock is violated, bad sometimes, and all others are valid.
 func plan(names ...string) Choices {
 	var all Choices
 	for _, name := range names {
@@ -51,8 +51,7 @@ func plan(names ...string) Choices {
 	return all
 }
 
-// stage has worlds that do as they are told: every lock does what is
-// expected of it, if no change says otherwise.
+// stage has worlds in which every lock meets the expectations, unless change differs.
 type stage struct {
 	runs   []string // what was run
 	change func(world, scenario string, seed uint64, r *report.Result)
@@ -62,7 +61,7 @@ type stage struct {
 	away   string // why world docker is missing
 }
 
-// place is a world in which each scenario is to be run so often.
+// place returns a world with a number of runs of each scenario.
 func place(world string, runs int, scenarios ...string) World {
 	all, err := plan(scenarios...).In([]string{world}, Settings{Seeds: strconv.Itoa(runs)})
 	if err != nil {
@@ -90,7 +89,7 @@ func (s *stage) do(_ context.Context, r Run, out string) error {
 	return b.WriteResult(x)
 }
 
-// staged is a campaign of which nothing was run yet.
+// staged returns a campaign without runs.
 func staged(t *testing.T, worlds ...World) *Campaign {
 	t.Helper()
 	c, err := Create(t.TempDir(), Settings{Seed: 7, Seeds: "1", Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --seed 7"}, worlds)
@@ -100,7 +99,7 @@ func staged(t *testing.T, worlds ...World) *Campaign {
 	return c
 }
 
-// run goes on with what is on the disk.
+// run continues the campaign on disk.
 func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, error) {
 	t.Helper()
 	c, err := Read(dir)
@@ -113,7 +112,7 @@ func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, 
 	})
 }
 
-// whole runs all of an acceptance.
+// whole runs a whole campaign.
 func (s *stage) whole(t *testing.T, worlds ...World) *Campaign {
 	t.Helper()
 	c, err := s.run(t, staged(t, worlds...).Dir, 0)
@@ -146,7 +145,7 @@ func TestJudgeAsExpected(t *testing.T) {
 	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| failover | ✓ 3 of 3 | ✓ 2 of 2 |",
 		"## Verdicts in world sim", "| failover | ○ 0/12 | ● 3/12 1.0 s |", "no-lock broke in 2 of 2 · in-process held in 2 of 2", "## Verdicts in world local"}
 	has(t, a.Dir, wants...)
-	// The same from what is on the disk, also where the results of the runs are gone.
+	// The results on disk are the same, even without the results of the runs.
 	for name := range folders(t, a.Dir) {
 		if err := os.Remove(filepath.Join(a.Dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
@@ -226,7 +225,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 	has(t, a.Dir, "as expected, but not all runs were done", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
 		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 3m0s was spent")
 
-	// It goes on where it stood.
+	// It continues where it stopped.
 	s.runs, s.away = nil, ""
 	a, err = s.run(t, a.Dir, 0)
 	want := []string{"sim failover/8", "sim steady/8", "docker failover/7", "docker steady/7", "docker failover/8", "docker steady/8", "docker failover/9", "docker steady/9",
@@ -235,7 +234,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 		t.Errorf("then ran %v, want %v; exit %d, %v", s.runs, want, a.ExitCode(), err)
 	}
 
-	// Nothing at all is no pass either.
+	// A campaign without runs does not pass.
 	s.away = "no daemon answers"
 	if a := s.whole(t, place("docker", 3, "failover")); a.ExitCode() != report.ExitUnknown {
 		t.Errorf("with no world exit %d", a.ExitCode())
@@ -256,7 +255,7 @@ func TestJudgeUnable(t *testing.T) {
 		t.Errorf("ran %v, want %v; exit %d", s.runs, want, a.ExitCode())
 	}
 	has(t, a.Dir, "- cluster, world sim: the world cannot run it: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
-	// Alone it shows nothing.
+	// A campaign with only this scenario is undecided.
 	if a := s.whole(t, place("sim", 3, "cluster")); a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
 	}

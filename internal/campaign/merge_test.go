@@ -12,8 +12,8 @@ import (
 	"lockbench/internal/report"
 )
 
-// Worlds that ran on different days stand side by side. Of one seed the run that began last counts; a campaign that
-// could not run a world says nothing of it.
+// Worlds that ran on different days are merged. Of several runs with one seed the latest counts. A campaign that could not
+// use a world adds nothing to it.
 func TestMergeWorlds(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	night := func(started time.Time, odd bool, away string, worlds ...World) string {
@@ -96,7 +96,7 @@ func TestMergeScenarios(t *testing.T) {
 		}
 		has(t, out, "| flapping | ✓ 3 of 3 |", "world sim: begun 2026-11-21 02:00:00 UTC · one machine; another machine",
 			"Again: `lockbench matrix  && lockbench matrix flapping,steady`")
-		// Put together once more with a part of it, it says the same.
+		// Merging again with a part gives the same result.
 		again := filepath.Join(t.TempDir(), "again")
 		if _, _, err := Merge(again, []string{first, out}, plan("failover", "flapping", "steady"), func(string) {}); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/shard"
 )
 
-// spread is a part of a campaign of three scenarios and seven seeds in two worlds.
+// spread creates a shard of a campaign with three scenarios and seven seeds in two worlds.
 func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string) {
 	t.Helper()
 	all := choices("a", "b", "c")
@@ -35,7 +35,7 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 	return c, Work{Chosen: all, Places: map[string]Place{"sim": {Do: do}, "local": {Do: do}}}, &done
 }
 
-// However many parts there are, each run is in one of them, and all together are the whole.
+// For any number of shards, each run is in exactly one.
 func TestSpread(t *testing.T) {
 	whole, work, wanted := spread(t, t.TempDir(), shard.Shard{})
 	if err := whole.Run(t.Context(), work); err != nil {
@@ -80,8 +80,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A part that is started again does what is missing and nothing twice; one that lacks is named, and its
-// runs are not taken for done.
+// A restarted shard does the missing runs only. A missing shard is reported, and its runs count as missing.
 func TestSpreadAgain(t *testing.T) {
 	dir := t.TempDir()
 	one := filepath.Join(dir, Folder, "nightly", "1-of-2")
@@ -90,7 +89,7 @@ func TestSpreadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := len(*done)
-	// A run that was killed, and one whose machine was.
+	// One run was killed, and the folder of another is lost.
 	lost := c.Worlds[0].Rows[0].Runs[0]
 	if err := os.Remove(filepath.Join(one, lost.Dir, report.ResultFile)); err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func TestSpreadAgain(t *testing.T) {
 	}
 }
 
-// TestSeeds: of what --seeds says the most specific counts.
+// TestSeeds: the most specific number in --seeds applies.
 func TestSeeds(t *testing.T) {
 	all := choices("a", "steady")
 	for text, want := range map[string]string{

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// A seed whose process dies is a failure with its seed, never a pass.
+// A seed whose process dies counts as failed.
 func TestExploreCountsTheDead(t *testing.T) {
 	x := Exploration{
 		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 4, To: 5,
@@ -47,8 +47,7 @@ func TestExploreCountsTheDead(t *testing.T) {
 	}
 }
 
-// A search that has found something begins no other seed, also not the one that was handed out
-// while the worker was still busy.
+// A search with a violation starts no other seed, not even one that a worker has already received.
 func TestExploreEndsAtTheFirst(t *testing.T) {
 	x := Exploration{
 		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "no-lock", Use: "no-lock"}, From: 1, To: 5, Parallel: 1,
@@ -63,8 +62,7 @@ func TestExploreEndsAtTheFirst(t *testing.T) {
 	}
 }
 
-// The search finds what a failover does to set-nx, and makes it small; RedLock
-// outlives it.
+// The search finds the violation of set-nx after a failover and shrinks it; RedLock is valid.
 func TestExplore(t *testing.T) {
 	x := Exploration{
 		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 20, Command: trialtest.SimTrial(t, 1),
@@ -98,8 +96,7 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// A RedLock that takes two of five nodes for a majority is caught, and the real one
-// is not, over the same seeds.
+// A RedLock with a majority of two of five nodes is violated, and the correct one is not, with the same seeds.
 func TestExploreTellsRedlocksApart(t *testing.T) {
 	x := Exploration{
 		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "redlock", Use: "redlock"}, From: 1, To: 10, All: true,

@@ -13,7 +13,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// runSim runs in the simulation, and fails the test if the harness does.
+// runSim runs the options in the simulation and fails the test if the harness fails.
 func runSim(t *testing.T, o run.Options) *run.Outcome {
 	t.Helper()
 	o.World, o.Out, o.NoLink = trialtest.SimWorld(t), t.TempDir(), true
@@ -29,8 +29,7 @@ func runSim(t *testing.T, o run.Options) *run.Outcome {
 	return out
 }
 
-// TestReplayOfAnEndedRun: trials replay to the same histories although a violation, and of
-// another lock at that, had ended them.
+// TestReplayOfAnEndedRun: trials that a violation, also of another lock, had ended replay to the same histories.
 func TestReplayOfAnEndedRun(t *testing.T) {
 	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
 	out := runSim(t, run.Options{
@@ -43,7 +42,7 @@ func TestReplayOfAnEndedRun(t *testing.T) {
 	}
 }
 
-// TestReplayRefuses checks that each bad input fails with its place and its fault.
+// TestReplayRefuses checks the errors for invalid inputs.
 func TestReplayRefuses(t *testing.T) {
 	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}}
 	out := runSim(t, run.Options{Scenario: trialtest.Load(t, trialtest.Quietly), Locks: use, Seed: 3})

@@ -13,7 +13,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// The parts of a range have each seed once, whatever their number.
+// Shards have each seed exactly once.
 func TestShardsSplitTheSeeds(t *testing.T) {
 	for shards := 1; shards <= 9; shards++ {
 		var all []uint64
@@ -36,8 +36,7 @@ func TestShardsSplitTheSeeds(t *testing.T) {
 	}
 }
 
-// TestReasonsAreCountedByKind adds seeds and parts whose reasons differ in numbers only, or in
-// more than that.
+// TestReasonsAreCountedByKind: reasons that differ only in numbers are equal.
 func TestReasonsAreCountedByKind(t *testing.T) {
 	unknown := func(why string) *outcome { return &outcome{Verdict: scenarios.Unknown, Why: why} }
 	one := &Explored{Scenario: "s", Shard: 1, Shards: 2}
@@ -60,7 +59,7 @@ func TestReasonsAreCountedByKind(t *testing.T) {
 	}
 }
 
-// Two parts that were really searched add up to the search in one piece.
+// The merge of two real shards equals the search in one piece.
 func TestMergeIsTheWhole(t *testing.T) {
 	search := func(part shard.Shard) *Explored {
 		x := Exploration{
@@ -102,7 +101,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 	}
 }
 
-// TestReadExplored: a file of another schema, or of something else, is refused with a reason.
+// TestReadExplored: a file with another schema or content is an error.
 func TestReadExplored(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{

@@ -9,8 +9,8 @@ import (
 	"lockbench/scenarios"
 )
 
-// No candidate has a client that was left out before.
-func TestDropClientsBringsNobodyBack(t *testing.T) {
+// No candidate has a client that was removed before.
+func TestDropClientsIsFinal(t *testing.T) {
 	shown := &outcome{Verdict: scenarios.Violated, Involved: []involved{{Client: 5}, {Client: 2}, {Client: 5}}}
 	for _, needed := range [][]int{{2, 5}, {2, 5, 6}} {
 		s := &shrinker{seen: shown}

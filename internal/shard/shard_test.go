@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The parts of a list have each piece once, whatever their number, and each knows its place.
+// Shards have each piece exactly once, and Place returns its index.
 func TestPartsAreTheWhole(t *testing.T) {
 	for n := 1; n <= 9; n++ {
 		var all []int
