@@ -1,12 +1,11 @@
-// Package page writes report.html: a run as a page that a person reads, in one file
-// that needs no network.
+// Package page writes report.html: a run as a page in one file that needs no network.
 //
-// It is a function of the results folder alone, so it can be written again at any time, and is
-// the same then: findings and counterexamples are in result.json, and drawings are made from the
-// histories. Nothing here counts or judges. Its order follows the questions of a reader: what
-// came out, and how to run it again; which lock; what happened, as a counterexample and as a
-// drawing; what else was found; how it went over time; what all this does not show; and where
-// it comes from.
+// The page is a function of the results folder alone, so writing it again gives the same page: findings and
+// counterexamples are in result.json, and drawings are made from the histories. Nothing here counts or judges. The page
+// has the result and the command that repeats the run, a table of the locks, for each lock the counterexample with its
+// drawing, all findings and the run over time, then the limits of the run and its provenance.
+//
+// The page of a run in progress is the same page, made from what the histories have so far.
 package page
 
 import (
@@ -17,9 +16,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 
+	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 )
@@ -59,25 +59,48 @@ const barsMost = 1500
 // Lock is one lock's part of a page, made from its history, which need not be kept.
 type Lock lockView
 
-// Draw makes the part of a lock of a run of so many locks. Of a lock without a history, h is nil.
+// Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil.
 func Draw(l *report.Lock, h *history.History, locks int) Lock {
-	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost)))
+	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost), false))
+}
+
+// DrawSoFar is Draw for a history that is still being written.
+func DrawSoFar(l *report.Lock, h *history.History, locks int) Lock {
+	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost), true))
 }
 
 // Save writes the page of a bundle, which has a result, into its folder. locks are the parts of
 // the result's locks.
 func Save(b *report.Bundle, locks []Lock) error {
-	v := newView(b)
-	for i, l := range locks {
-		l.Files = lockFiles(b, &b.Result.Locks[i])
-		v.Locks = append(v.Locks, lockView(l))
+	return b.Write(File, newView(os.DirFS(b.Dir), b.Result, locks).writeTo)
+}
+
+// WriteUnfinished writes the page of a run that has no result yet. Its result has what was found so far. ended is empty
+// as long as the run goes on, and then says how it ended; while it goes on, the page reloads itself.
+func WriteUnfinished(w io.Writer, folder fs.FS, r *report.Result, locks []Lock, ended string) error {
+	v := newView(folder, r, locks)
+	v.Outcome, v.OutcomeKey, v.Live, v.Ended = "in progress", "unsure", ended == "", ended
+	v.Lead, v.Exit = "", ""
+	if ended != "" {
+		v.Outcome = "ended without a result"
 	}
-	return b.Write(File, func(w io.Writer) error {
-		if err := pages.Execute(w, v); err != nil {
-			return fmt.Errorf("write the report of %s: %w", b.Dir, err)
+	v.Facts = facts(r, report.Seconds(r.DurationS)+" so far")
+	verdict := slices.Index(report.Titles(), "VERDICT")
+	for i := range v.Table.Rows {
+		row := &v.Table.Rows[i]
+		if r.Locks[i].Verdict != checker.Violated {
+			row.Key, row.Cells[verdict].Text = notYet.Key, notYet.Text
 		}
-		return nil
-	})
+		row.Cells[len(row.Cells)-1].Text = "" // what is expected is not known here
+	}
+	return v.writeTo(w)
+}
+
+func (v *view) writeTo(w io.Writer) error {
+	if err := pages.Execute(w, v); err != nil {
+		return fmt.Errorf("write the report of %s: %w", v.Title, err)
+	}
+	return nil
 }
 
 // WriteTo writes the page of the bundle in a folder again, from its result and its histories.
@@ -113,32 +136,14 @@ func WriteTo(dir string) error {
 	return Save(b, locks)
 }
 
-// WritePart writes the part of a lock alone, from a history that may go on. The page around
-// it has the patterns of [Patterns].
-func WritePart(w io.Writer, l *report.Lock, h *history.History) error {
-	if err := pages.ExecuteTemplate(w, "lock", newLockView(l, h, barsMost)); err != nil {
-		return fmt.Errorf("write what is known of %s: %w", l.Lock, err)
-	}
-	return nil
-}
-
-// Patterns are what bars are filled with, for a page with drawings.
-func Patterns() template.HTML {
-	var b strings.Builder
-	if err := pages.ExecuteTemplate(&b, "defs", nil); err != nil {
-		panic(err) // the template has no fields
-	}
-	return template.HTML(b.String())
-}
-
 // link is a way to a file of the bundle.
 type link struct{ Name, Href string }
 
 // files are those of a folder of the bundle that are there, as relative links.
-func files(dir string, names ...string) []link {
+func files(dir fs.FS, names ...string) []link {
 	var links []link
 	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+		if _, err := fs.Stat(dir, name); err == nil {
 			links = append(links, link{name, Href(name)})
 		}
 	}
@@ -146,9 +151,9 @@ func files(dir string, names ...string) []link {
 }
 
 // lockFiles are the files of a lock.
-func lockFiles(b *report.Bundle, l *report.Lock) []link {
+func lockFiles(dir fs.FS, l *report.Lock) []link {
 	folder := report.FolderName(l.Lock)
-	return files(b.Dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile),
+	return files(dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile),
 		path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))
 }
 
@@ -159,8 +164,8 @@ func Href(path string) string {
 }
 
 // textOf is a text file of the bundle; empty if there is none.
-func textOf(dir, name string) string {
-	text, err := fs.ReadFile(os.DirFS(dir), name)
+func textOf(dir fs.FS, name string) string {
+	text, err := fs.ReadFile(dir, name)
 	if err != nil {
 		return ""
 	}

@@ -1,11 +1,19 @@
 (function () {
   "use strict";
+  // The page of a run in progress, as the server sent it last.
+  var before = document.body.dataset.live && parse(document.documentElement.outerHTML);
+  function parse(text) { return new DOMParser().parseFromString(text, "text/html"); }
   function button(text, label, act) {
     var b = document.createElement("button");
     b.type = "button"; b.textContent = text; b.setAttribute("aria-label", label); b.addEventListener("click", act);
     return b;
   }
-  document.querySelectorAll(".command").forEach(function (c) {
+  // each calls f with each element of a kind in a part of the page.
+  function each(root, selector, f) {
+    if (root.matches && root.matches(selector)) { f(root); }
+    root.querySelectorAll(selector).forEach(f);
+  }
+  function command(c) {
     var code = c.querySelector("code");
     var b = button("Copy", "Copy the command", function () {
       var range = document.createRange(); range.selectNodeContents(code);
@@ -15,7 +23,7 @@
       } else { b.textContent = "Selected"; }
     });
     c.appendChild(b);
-  });
+  }
   // A row of the table leads to a lock that may be folded.
   function unfold() {
     var to = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -24,12 +32,11 @@
   }
   addEventListener("hashchange", unfold); unfold();
   // The list of contents shows where one is, also where it has no room for all of its links.
-  var contents = document.querySelector(".contents");
-  if (contents) {
-    var links = [].slice.call(contents.querySelectorAll("a")), current = null;
+  if (document.querySelector(".contents")) {
+    var current = null;
     var here = function () {
-      var now = null;
-      links.forEach(function (a) {
+      var now = null, contents = document.querySelector(".contents");
+      contents.querySelectorAll("a").forEach(function (a) {
         var to = document.getElementById(decodeURIComponent(a.getAttribute("href").slice(1))), part = to && to.closest("details,section");
         if (part && part.getBoundingClientRect().top <= contents.getBoundingClientRect().bottom + 24) { now = a; }
       });
@@ -43,7 +50,7 @@
     addEventListener("scroll", here, { passive: true }); here();
   }
   // Labels of an axis whose places are fixed: one that would lie over another is not shown.
-  document.querySelectorAll("svg.thin").forEach(function (svg) {
+  function thin(svg) {
     new ResizeObserver(function () {
       var free = 0, edge = svg.getBoundingClientRect();
       svg.querySelectorAll("text").forEach(function (s) {
@@ -52,8 +59,8 @@
         if (shown) { free = at.right - edge.left + 6; }
       });
     }).observe(svg);
-  });
-  document.querySelectorAll(".timeline").forEach(function (t) {
+  }
+  function timeline(t) {
     var scroll = t.querySelector(".scroll"), svg = t.querySelector("svg.time"), detail = t.querySelector(".detail");
     var level = 1, levelMax = 64, from = +t.dataset.from, to = +t.dataset.to;
     var ticks = svg.querySelectorAll(".tick");
@@ -108,5 +115,31 @@
       if (title) { detail.textContent = title.textContent; }
     }
     svg.addEventListener("mouseover", tell); svg.addEventListener("click", tell);
-  });
+  }
+  function setUp(root) { each(root, ".command", command); each(root, "svg.thin", thin); each(root, ".timeline", timeline); }
+  setUp(document.body);
+  if (!before) { return; }
+  // The page of a run in progress is fetched again and again, and the parts that changed are replaced.
+  function silent(is) { document.getElementById("silent").hidden = !is; setTimeout(again, 1000); }
+  function update(live, was, is) {
+    if (was.isEqualNode(is)) { return; }
+    if (was.tagName === is.tagName && is.childElementCount && was.childElementCount === is.childElementCount && is.matches("main,header,section,details,.told")) {
+      [].slice.call(is.children).forEach(function (child, i) { update(live.children[i], was.children[i], child); });
+      return;
+    }
+    var fresh = document.importNode(is, true);
+    live.replaceWith(fresh); setUp(fresh);
+  }
+  function again() {
+    fetch(location.href, { cache: "no-store" }).then(function (r) { return r.text(); }).then(function (text) {
+      var now = parse(text);
+      if (!now.body.dataset.live) { location.reload(); return; }
+      ["header", ".contents", "main"].forEach(function (part) {
+        update(document.querySelector(part), before.querySelector(part), now.querySelector(part));
+      });
+      before = now;
+      silent(false);
+    }, function () { silent(true); });
+  }
+  setTimeout(again, 1000);
 })();

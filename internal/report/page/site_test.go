@@ -174,7 +174,7 @@ func TestNightsInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-// A run that goes on: what it has written is seen, and what it goes on to write.
+// The page of a run in progress shows what the run has written, and then what it writes later.
 func TestRunUnderWayInABrowser(t *testing.T) {
 	root := t.TempDir()
 	bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
@@ -223,16 +223,22 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	write(0, killed)
 	b, site := siteOf(t, root, site.Options{})
 	b.On(t, page.Screens[2])
-	b.Do(t, chromedp.Navigate(site+"/"), chromedp.Click("#live a", chromedp.ByQuery), chromedp.WaitVisible("#facts", chromedp.ByQuery))
-	await(t, b, `document.querySelector("#rows .force")?.textContent.includes('redis-1 (master) <is> "gone"')`)
-	await(t, b, `[...document.querySelectorAll("#steps tr")].map(r => r.textContent).join("|") === "1lag master -> replicasin force 1set-nx|1kill <master>in force 1set-nx"`)
-	if got := page.JS[int](t, b, `document.querySelectorAll("#drawing .hold").length`); got != 2 {
+	b.Do(t, chromedp.Navigate(site+"/"), chromedp.Click("#live a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
+	if got := b.Text(t, "#outcome"); got != "in progress" {
+		t.Errorf("the outcome reads %q", got)
+	}
+	await(t, b, `document.querySelector(".remark")?.textContent.includes('episode 1; redis-2 and redis-3 hear nothing more from redis-1; redis-1 (master) <is> "gone"')`)
+	if got := b.Text(t, ".plan tbody"); !strings.Contains(got, "1.602 s") || !strings.Contains(got, "1.911 s") {
+		t.Errorf("the plan reads %q", got)
+	}
+	if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx-timeline .held").length`); got != 2 {
 		t.Errorf("%d holds are drawn, want that of client 1 and that of client 3", got)
 	}
-	if got := page.JS[string](t, b, `document.getElementById("parts").textContent`); got != "" {
-		t.Errorf("before anything is broken it tells %q", got)
+	if got := b.Text(t, "#verdicts tbody"); !strings.Contains(got, "nothing so far") || page.JS[bool](t, b, `!!document.querySelector(".story")`) {
+		t.Errorf("before the violation, the verdicts read %q", got)
 	}
-	// It grows: both hold, and the quiet stretch begins, so that the episode is judged.
+	b.Do(t, chromedp.Evaluate(`document.querySelector("h1").dataset.kept = "yes"`, nil))
+	// The recovery period begins, so that the episode is judged.
 	write(killed, quiet)
 	probe := history.Probed(history.QuietBegins)
 	probe.Index, probe.Time = len(all), 12300*time.Millisecond
@@ -243,9 +249,14 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	if _, err := file.WriteString(strings.TrimSuffix(string(line), "\n") + "\n"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, b, `document.querySelector("#parts .story")?.textContent.includes("both hold from")`)
-	await(t, b, `document.querySelector("#rows .badge")?.textContent === "violated double-grant" && document.querySelector("#steps tr:last-child").children[2].textContent === "healed 1"`)
-	// Another lock begins, and is chosen by keyboard.
+	await(t, b, `document.querySelector(".story")?.textContent.includes("both hold from")`)
+	await(t, b, `document.querySelector("#lock-set-nx .badge").textContent === "violated double-grant" && document.querySelector(".remark").textContent.includes("recovery period")`)
+	if !page.JS[bool](t, b, `document.querySelector("h1").dataset.kept === "yes"`) {
+		t.Error("an update replaced a part of the page that had not changed")
+	}
+	// A part that was replaced has its controls.
+	b.Do(t, chromedp.Click(`#lock-set-nx-timeline .zoom button[aria-label="Zoom in"]`, chromedp.ByQuery))
+	// Another lock begins.
 	other, err := bundle.CreateHistory("redlock")
 	if err != nil {
 		t.Fatal(err)
@@ -254,27 +265,24 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	if _, err := other.WriteString(strings.Replace(lines[0], "set-nx", "redlock", 1) + strings.Join(lines[1:8], "")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, b, `document.querySelectorAll("#rows tr").length === 2`)
+	await(t, b, `document.getElementById("lock-redlock")`)
 	for _, s := range page.Screens {
 		b.On(t, s)
 		b.Readable(t)
 		shot(t, b, "live", s)
 	}
-	b.Do(t, chromedp.Focus("#rows tr:last-child button", chromedp.ByQuery), chromedp.KeyEvent("\r"))
-	await(t, b, `document.getElementById("drawn").textContent === "redlock"`)
-	// It ends, and leads to its report.
+	// The run ends, and its report replaces the page.
 	if err := bundle.WriteResult(&report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := page.WriteTo(bundle.Dir); err != nil {
 		t.Fatal(err)
 	}
-	await(t, b, `document.getElementById("outcome").textContent === "ended"`)
-	b.Do(t, chromedp.Click("#news a", chromedp.ByQuery), chromedp.WaitVisible("#again,#verdicts", chromedp.ByQuery))
+	b.Do(t, chromedp.WaitVisible(`a[href="result.json"]`, chromedp.ByQuery))
 	b.Calm(t)
 }
 
-// Nobody is at work on a run that was killed, and the page says so.
+// A run that was killed has no process, and its page says so.
 func TestRunThatWasKilledInABrowser(t *testing.T) {
 	root := t.TempDir()
 	bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
@@ -289,8 +297,10 @@ func TestRunThatWasKilledInABrowser(t *testing.T) {
 	if got := b.Text(t, "#live"); !strings.Contains(got, "ended without a result") || !strings.Contains(got, "lockbench report "+bundle.Dir) {
 		t.Errorf("the list says %q", got)
 	}
-	b.Do(t, chromedp.Navigate(at+"/~/live/failover/"+filepath.Base(bundle.Dir)))
-	await(t, b, `document.getElementById("outcome").textContent === "ended without a result"`)
+	b.Do(t, chromedp.Navigate(at+"/failover/"+filepath.Base(bundle.Dir)+"/report.html"))
+	if got := b.Text(t, "header"); !strings.Contains(got, "ended without a result") || !strings.Contains(got, "lockbench report "+bundle.Dir) {
+		t.Errorf("the page says %q", got)
+	}
 	b.Calm(t)
 }
 

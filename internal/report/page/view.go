@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ type view struct {
 	Provenance [][2]string
 	Scenario   string // its YAML
 	Files      []link
+	Live       bool   // the run goes on, and the page reloads itself
+	Ended      string // how a run without a result ended
 }
 
 // table is one of the page.
@@ -69,8 +72,8 @@ func cellOf(text string, right bool) cell {
 	return cell{text, "", right}
 }
 
-func newView(b *report.Bundle) *view {
-	r := b.Result
+// newView makes the page of a result. locks are the parts of its locks.
+func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 	key := report.Outcomes[r.ExitCode()].Key
 	if key == "good" && r.AnyViolated() {
 		key = "bad" // the finding first, whatever was expected
@@ -79,26 +82,14 @@ func newView(b *report.Bundle) *view {
 		Parts: Shared(), Title: r.Scenario, Outcome: r.Outcome(), OutcomeKey: key,
 		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
 		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
-		Scenario: textOf(b.Dir, report.ScenarioFile),
-		Files:    files(b.Dir, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),
+		Scenario: textOf(folder, report.ScenarioFile),
+		Files:    files(folder, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),
 	}
 	v.AgainNote = "The same plan and the same chances; real time is never identical."
 	if r.Virtual {
 		v.AgainNote = "The same history to the letter; lockbench replay compares."
 	}
-	episodes := 0
-	for i := range r.Locks {
-		episodes = max(episodes, r.Locks[i].Episodes)
-	}
-	world := "world " + r.World
-	if r.WorldAbout != "" {
-		world += ", " + r.WorldAbout
-	}
-	v.Facts = []string{fmt.Sprintf("seed %d", r.Seed), report.Plural(episodes, "episode"), report.Plural(len(r.Locks), "lock") + " side by side", world,
-		"took " + report.Seconds(r.DurationS)}
-	if !r.Started.IsZero() {
-		v.Facts = append(v.Facts, r.Started.UTC().Format("2 January 2006, 15:04 MST"))
-	}
+	v.Facts = facts(r, "took "+report.Seconds(r.DurationS))
 	for i, title := range report.Titles() {
 		v.Table.Titles = append(v.Table.Titles, head{strings.ToLower(cmp.Or(title, "expected")), report.RightAligned(i)})
 	}
@@ -120,9 +111,30 @@ func newView(b *report.Bundle) *view {
 		}
 		v.Figures.Rows = append(v.Figures.Rows, figures)
 	}
+	for i, l := range locks {
+		l.Files = lockFiles(folder, &r.Locks[i])
+		v.Locks = append(v.Locks, lockView(l))
+	}
 	v.NotShown = notShown(r)
 	v.Provenance = provenance(r)
 	return v
+}
+
+// facts are the size and the origin of a run. length is how long it took.
+func facts(r *report.Result, length string) []string {
+	episodes := 0
+	for i := range r.Locks {
+		episodes = max(episodes, r.Locks[i].Episodes)
+	}
+	world := "world " + r.World
+	if r.WorldAbout != "" {
+		world += ", " + r.WorldAbout
+	}
+	all := []string{fmt.Sprintf("seed %d", r.Seed), report.Plural(episodes, "episode"), report.Plural(len(r.Locks), "lock") + " side by side", world, length}
+	if !r.Started.IsZero() {
+		all = append(all, r.Started.UTC().Format("2 January 2006, 15:04 MST"))
+	}
+	return all
 }
 
 // Anchor is the address of a lock on the page.
@@ -163,11 +175,18 @@ type group struct {
 	Entries []checker.Finding
 }
 
-func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
+// newLockView makes the part of a lock. soFar says that the history is still being written.
+func newLockView(l *report.Lock, h *history.History, barsMax int, soFar bool) lockView {
 	v := lockView{
 		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
+	}
+	if soFar {
+		v.Mark, v.Remark = "", "starting"
+		if l.Verdict != checker.Violated {
+			v.Key, v.Word, v.Sentence = notYet.Key, notYet.Text, "Nothing was found so far."
+		}
 	}
 	if l.Counterexample != nil {
 		v.Counterexample, v.CounterexampleID = l.Counterexample.Drawn(), v.ID+"-story"
@@ -185,7 +204,11 @@ func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
 			told, _ = h.EpisodeAt(h.Position(f.Event))
 		}
 	}
-	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults), told)
+	open := "did not happen: the run ended before, or what it waited for did not come"
+	if soFar {
+		v.Remark, open = phase(h), "to come"
+	}
+	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults, open), told)
 	if l.Counterexample != nil {
 		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
 		d.met = d.meetings()
@@ -204,14 +227,46 @@ func newLockView(l *report.Lock, h *history.History, barsMax int) lockView {
 		v.Timeline.toldBy(v.CounterexampleID)
 		return v
 	}
-	// Nothing to show of a violation: then what it withstood.
-	if len(faults) > 0 {
+	// Without a violation, the page shows what the lock does now, or what it withstood.
+	if end := len(h.Events) - 1; soFar {
+		now := h.At(end).Time
+		d.scene = scene{From: end, Meets: -1, To: end}
+		v.Timeline = d.draw(v.ID+"-timeline", max(0, now-recently), now+1, nil, barsMax/2)
+		v.TimelineTitle = "The last ten seconds"
+	} else if len(faults) > 0 {
 		begin := h.At(faults[0].Begins).Time
 		d.scene = scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
 		v.Timeline = d.draw(v.ID+"-timeline", max(0, begin-200*time.Millisecond), min(begin+3*time.Second, h.Events[len(h.Events)-1].Time), nil, barsMax/2)
 		v.TimelineTitle = "Around the first fault"
 	}
 	return v
+}
+
+// notYet is the look of a lock of a run in progress in which nothing was found.
+var notYet = struct{ Key, Text string }{"none", "nothing so far"}
+
+// recently is how much of a run in progress is drawn.
+const recently = 10 * time.Second
+
+// phase says how far a lock of a run in progress has come, and which faults are in effect.
+func phase(h *history.History) string {
+	end := len(h.Events) - 1
+	text := "warming up"
+	if n, ok := h.EpisodeAt(end); ok {
+		text = fmt.Sprintf("episode %d", n)
+		if b := h.Header.Bounds; b != nil && b.Episodes > 0 {
+			text += fmt.Sprintf(" of %d", b.Episodes)
+		}
+	}
+	if n := len(h.Quiet); n > 0 && h.Quiet[n-1].Open {
+		text += ", recovery period"
+	}
+	for _, f := range h.Faults {
+		if f.Began() && f.Healed < 0 && f.Fails < 0 {
+			text += "; " + report.OneLine(cmp.Or(f.Text, f.Name))
+		}
+	}
+	return text
 }
 
 // scene is the part of a history that a counterexample is about, by positions.
@@ -345,8 +400,8 @@ func fewRows(rows []planRow, told int) (shown []planRow, left string) {
 	return shown, left
 }
 
-// planRows lay what was planned beside what the history has of it.
-func planRows(l *report.Lock, h *history.History, faults []history.Fault) []planRow {
+// planRows compares the plan with the history. open is what a step is that did not happen.
+func planRows(l *report.Lock, h *history.History, faults []history.Fault, open string) []planRow {
 	steps := h.Header.Plan
 	if len(steps) == 0 {
 		steps = l.Plan
@@ -377,7 +432,7 @@ func planRows(l *report.Lock, h *history.History, faults []history.Fault) []plan
 			}
 		}
 		if !struck && row.NA == "" {
-			row.NA = "did not happen: the run ended before, or what it waited for did not come"
+			row.NA = open
 		}
 		rows = append(rows, row)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"lockbench/internal/report/page"
 )
 
 // sandbox is the policy of the files of runs, reports among them: scripts run without the origin of the site.
@@ -13,6 +15,10 @@ const sandbox = "sandbox allow-scripts allow-popups allow-top-navigation-by-user
 // file serves the files of the folder, and lists its folders.
 func (s *Site) file(w http.ResponseWriter, r *http.Request) {
 	name := path.Clean("./" + r.URL.Path)
+	if path.Base(name) == page.File && !hidden(name) && s.isUnfinished(path.Dir(name)) {
+		s.unfinished(w, path.Dir(name))
+		return
+	}
 	info, err := s.root.Stat(name)
 	// Opening a pipe would wait for its other end.
 	if err != nil || hidden(name) || !info.IsDir() && !info.Mode().IsRegular() {

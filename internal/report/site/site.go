@@ -7,7 +7,7 @@
 //
 //	/                       all runs
 //	/~/locks  /~/lock       locks over time
-//	/~/live/RUN             a run that has no result yet, and /~/events/RUN, its events
+//	/RUN/report.html        the report, also of a run in progress
 //	/RUN/...                the files of the folder
 //
 // Files are opened below the folder (os.Root), so neither dots nor links lead out of it. Requests under a name other
@@ -52,8 +52,9 @@ type Site struct {
 
 	mu    sync.Mutex
 	shelf index.Shelf
-	// watches are of the runs that somebody looks at, by folder.
-	watches map[string]*watch
+
+	liveMu sync.Mutex
+	live   map[string]*unfinished // by folder
 }
 
 var (
@@ -61,8 +62,6 @@ var (
 	markup string
 	//go:embed site.css
 	style string
-	//go:embed live.js
-	liveScript string
 )
 
 var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(template.FuncMap{
@@ -76,19 +75,24 @@ func New(o Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve a results folder: %w", err)
 	}
-	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), watches: map[string]*watch{}}
+	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), live: map[string]*unfinished{}}
 	s.mux.HandleFunc("GET /{$}", s.runs)
 	s.mux.HandleFunc("GET /"+index.File, s.runs)
 	s.mux.HandleFunc("GET /~/locks", s.locks)
 	s.mux.HandleFunc("GET /~/lock", s.lock)
-	s.mux.HandleFunc("GET /~/live/{run...}", s.live)
-	s.mux.HandleFunc("GET /~/events/{run...}", s.events)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
 }
 
-// Close lets go of the folder.
-func (s *Site) Close() error { return s.root.Close() }
+// Close closes the folder.
+func (s *Site) Close() error {
+	s.liveMu.Lock()
+	defer s.liveMu.Unlock()
+	for _, u := range s.live {
+		u.close()
+	}
+	return s.root.Close()
+}
 
 // csp is what pages may do: show themselves, and ask this site for what is new.
 const csp = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -139,7 +143,7 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 func (s *Site) underWay(shelf index.Shelf) []index.Live {
 	var all []index.Live
 	for _, dir := range shelf.Open() {
-		l := index.Live{Name: path.Base(path.Dir(dir)), Dir: filepath.Join(s.o.Root, filepath.FromSlash(dir)), Href: page.Href("/~/live/" + dir), Gone: !s.claimed(dir)}
+		l := index.Live{Name: path.Base(path.Dir(dir)), Dir: filepath.Join(s.o.Root, filepath.FromSlash(dir)), Href: page.Href("/" + path.Join(dir, page.File)), Gone: !s.claimed(dir)}
 		if stamp, _, ok := strings.Cut(path.Base(dir), "-"); ok && len(path.Base(dir)) > 15 {
 			if begun, err := time.Parse("20060102150405", stamp+path.Base(dir)[9:15]); err == nil {
 				l.Begun = "begun " + begun.Format("2006-01-02 15:04")

@@ -117,7 +117,7 @@ func TestNothingOutsideTheFolder(t *testing.T) {
 	server := serve(t, site.Options{Root: root})
 	run := "/failover/" + filepath.Base(dir)
 	for _, path := range []string{run + "/absolute.txt", run + "/relative.txt", "/up/secret.txt", "/up/", "/.hidden", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt",
-		"/failover/..%2f..%2fsecret.txt", "/failover/linked/result.json", "/~/live/failover/linked", "/~/events/failover/linked", "/~/live/..", "//etc/passwd", "/"} {
+		"/failover/..%2f..%2fsecret.txt", "/failover/linked/result.json", "/failover/linked/report.html", "/up/report.html", "//etc/passwd", "/"} {
 		code, text, _ := ask(t, server, path, func(r *http.Request) { r.URL.Opaque = "//" + r.URL.Host + path })
 		if strings.Contains(text, words) || path != "/" && code == http.StatusOK {
 			t.Errorf("%s: %d %.100s", path, code, text)
