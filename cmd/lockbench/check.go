@@ -308,7 +308,7 @@ func unsupported(b *report.Bundle, lock string) string {
 	if b.Result == nil {
 		return ""
 	}
-	l := b.Result.Of(lock)
+	l := b.Result.Find(lock)
 	if l == nil {
 		return ""
 	}

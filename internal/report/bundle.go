@@ -17,8 +17,7 @@ import (
 	"lockbench/internal/regular"
 )
 
-// The files of a bundle. Each lock has a folder of its own beside them, with its
-// history and a folder of logs.
+// The files of a bundle. Each lock also has a folder with its history and its logs.
 const (
 	ScenarioFile = "scenario.yaml"
 	PlanFile     = "plan.yaml"
@@ -37,27 +36,25 @@ const (
 //	  <lock>/history.jsonl  <lock>/violation.html  <lock>/logs/
 //	results/latest -> the newest run
 //
-// Histories are written while the run goes on, everything else at once and whole:
-// a reader sees the old file or the new one, never half of one.
+// Histories grow during the run. All other files are replaced atomically.
 type Bundle struct {
 	Dir string // the folder of this run
-	Out string // what was given as outDir; empty for a loaded bundle
+	Out string // outDir of Create; empty for a loaded bundle
 
-	// Result and Histories are there after Load. Result is nil if the run ended
-	// before it could write one; its histories can still be judged.
+	// Load sets Result and Histories. Result is nil if the run ended before it wrote one; its histories can
+	// still be judged.
 	Result    *Result
 	Histories []LockHistory
 }
 
-// LockHistory is where the history of one lock lies.
+// LockHistory is the path of the history of a lock.
 type LockHistory struct {
 	Lock string
 	Path string
 }
 
-// Begun tells whether the history has a whole header. A run that is killed as it starts leaves
-// files without one, of locks that had not begun. A file that cannot be read counts as
-// begun, so that reading it reports the error.
+// Begun reports whether the history has a whole header. A run that is killed as it starts leaves files without
+// one. A file that cannot be read counts as begun, so that reading it reports the error.
 func (h LockHistory) Begun() bool {
 	f, err := os.Open(h.Path)
 	if err != nil {
@@ -68,8 +65,7 @@ func (h LockHistory) Begun() bool {
 	return len(line) > 0 && !errors.Is(err, io.EOF)
 }
 
-// Create makes the folder of a new run. Two runs of one second and one seed get
-// folders of their own.
+// Create makes the folder of a new run. Two runs with the same second and seed get different folders.
 func Create(outDir, scenario string, stamp time.Time, seed uint64) (*Bundle, error) {
 	parent := filepath.Join(outDir, FolderName(scenario))
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -91,25 +87,23 @@ func Create(outDir, scenario string, stamp time.Time, seed uint64) (*Bundle, err
 			return nil, advise("create results folder", dir, err)
 		}
 	}
-	return nil, fmt.Errorf("create results folder %s: it exists, and so do %d others of the same name; give another place with --out DIR",
+	return nil, fmt.Errorf("create results folder %s: it exists, and so do %d others of the same name; choose another folder with --out DIR",
 		filepath.Join(parent, base), attemptsMax-1)
 }
 
-// LinkLatest points results/latest at this run. An error is no reason to fail the
-// run: say it and go on with Dir in place of the link.
+// LinkLatest points results/latest at this run. An error need not fail the run: use Dir instead of the link.
 func (b *Bundle) LinkLatest() error {
 	link := filepath.Join(b.Out, LatestLink)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		return fmt.Errorf("point %s at this run: it exists and is no link; move it away to have the link again", link)
+		return fmt.Errorf("point %s at this run: it exists and is not a link; move it away to get the link again", link)
 	}
 	target, err := filepath.Rel(b.Out, b.Dir)
 	if err != nil {
 		return fmt.Errorf("point %s at this run: %w", link, err)
 	}
-	// Made under a name of its own and moved over the old link, so that there is no
-	// moment without a link, and of two runs that end together one wins whole.
+	// A rename replaces the link atomically, also if two runs end at the same time.
 	temp := link + "." + strconv.Itoa(os.Getpid()) + ".tmp"
-	_ = os.Remove(temp) // of a process that died here and had the same number
+	_ = os.Remove(temp) // a process that died here may have had the same ID
 	if err := os.Symlink(target, temp); err != nil {
 		note := ""
 		if runtime.GOOS == "windows" {
@@ -124,7 +118,7 @@ func (b *Bundle) LinkLatest() error {
 	return nil
 }
 
-// LockDir makes the folder of a lock with its logs folder, and tells both.
+// LockDir makes and returns the folder of a lock and its logs folder.
 func (b *Bundle) LockDir(lock string) (dir, logs string, err error) {
 	dir = filepath.Join(b.Dir, FolderName(lock))
 	logs = filepath.Join(dir, LogsFolder)
@@ -148,10 +142,10 @@ func (b *Bundle) CreateHistory(lock string) (*os.File, error) {
 	return f, nil
 }
 
-// WriteScenario keeps the scenario as it was run.
+// WriteScenario writes the scenario of the run.
 func (b *Bundle) WriteScenario(text []byte) error { return b.writeBytes(ScenarioFile, text) }
 
-// WritePlan keeps the plan that the seed drew.
+// WritePlan writes the plan that was drawn from the seed.
 func (b *Bundle) WritePlan(text []byte) error { return b.writeBytes(PlanFile, text) }
 
 // WriteResult writes result.json.
@@ -164,8 +158,7 @@ func (b *Bundle) WriteResult(r *Result) error {
 	})
 }
 
-// WriteReports writes everything that is made from a result alone: result.json, summary.md and
-// junit.xml. It tries them all, whatever fails.
+// WriteReports writes result.json, summary.md and junit.xml. If one of them fails, it still writes the others.
 func (b *Bundle) WriteReports(r *Result) error {
 	return errors.Join(b.WriteResult(r), b.WriteSummaries(r))
 }
@@ -178,7 +171,7 @@ func (b *Bundle) WriteSummaries(r *Result) error {
 	)
 }
 
-// Write puts a file into the bundle, whole or not at all.
+// Write writes a file of the bundle atomically.
 func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 	path := filepath.Join(b.Dir, name)
 	temp, err := os.CreateTemp(b.Dir, "."+name+".*.tmp")
@@ -186,7 +179,7 @@ func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 		return advise("write", path, err)
 	}
 	err = errors.Join(write(temp), temp.Chmod(0o644))
-	// What is not on the disk yet when the machine goes down must not have the name.
+	// After a power failure, the name must not lead to a part of the file.
 	err = errors.Join(err, temp.Sync())
 	err = errors.Join(err, temp.Close())
 	if err == nil {
@@ -206,8 +199,7 @@ func (b *Bundle) writeBytes(name string, text []byte) error {
 	})
 }
 
-// Load opens the folder of a run that was made before. Histories come in the order
-// of the result's locks, then by name.
+// Load opens the folder of an earlier run. Histories are in the order of the result's locks, then by name.
 func Load(dir string) (*Bundle, error) {
 	b := &Bundle{Dir: dir}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -235,8 +227,7 @@ func Load(dir string) (*Bundle, error) {
 			folders = append(folders, e.Name())
 		}
 	}
-	// Locks of the result have negative places; the others tie at 0 and keep the
-	// order of names in which they were listed.
+	// Locks of the result have negative positions; all others have 0 and stay in the order of their names.
 	slices.SortStableFunc(folders, func(a, b string) int { return order[a] - order[b] })
 	for _, f := range folders {
 		lock, ok := names[f]
@@ -257,12 +248,12 @@ func readResult(path string) (*Result, error) {
 	if err != nil {
 		return nil, advise("read", path, err)
 	}
-	// The schema first: a newer file may well not fit the types of this one.
+	// The schema is checked first, because a newer file may not fit these types.
 	var head struct {
 		Schema int `json:"schema"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("read %s: %w; `lockbench check` on the folder judges its histories anew", path, err)
+		return nil, fmt.Errorf("read %s: %w; run `lockbench check` on the folder to judge its histories again", path, err)
 	}
 	if head.Schema != SchemaVersion {
 		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schema %d; read it with the lockbench that wrote it",

@@ -148,7 +148,7 @@ func TestLatest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.LinkLatest(); err == nil {
-		t.Error("somebody's folder was replaced by a link, or nothing was said")
+		t.Error("a folder was replaced by a link, or there was no error")
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 	"lockbench/checker"
 )
 
-// Checked writes what the judge found in one history, for `lockbench check`: the verdict, the
-// verdict of each checker, and the counterexample.
+// Checked writes the verdict on one history, that of each checker, and the counterexample, for `lockbench check`.
 func Checked(w io.Writer, file string, l *Lock) error {
 	const indent = 2
 	columns := TerminalWidth(w)

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claim says, until it is released, that somebody is at work on the run. The kernel lets go
-// of it when the process ends, however it ends.
+// Claim marks the folder of a run in progress. The kernel removes the mark when the process ends.
 func (b *Bundle) Claim() (release func(), err error) {
 	dir, err := os.Open(b.Dir)
 	if err == nil {
-		// Shared, and not at the first try alone: whoever asks [Claimed] has it for a moment.
+		// The lock is shared and waits, because Claimed holds it for a moment.
 		err = unix.Flock(int(dir.Fd()), unix.LOCK_SH)
 	}
 	if err != nil {
@@ -23,7 +22,7 @@ func (b *Bundle) Claim() (release func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// Claimed tells whether somebody is at work on the run whose folder is open.
+// Claimed reports whether a process has claimed the folder.
 func Claimed(dir *os.File) bool {
 	err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {

@@ -11,9 +11,8 @@ import (
 	"lockbench/internal/stats"
 )
 
-// Conclusion says in a few sentences what a reader may take from the table, and
-// what not: nothing found in three episodes is not much. Controls are left out;
-// they say something about lockbench.
+// Conclusion sums up the table and its limits: finding nothing in three episodes is weak evidence. It leaves out
+// controls, which test lockbench.
 func (r *Result) Conclusion() string {
 	var unsafe, overstayed, fenced, clean, undecided []string
 	fewest := 0 // episodes of the clean lock that had the fewest
@@ -45,12 +44,11 @@ func (r *Result) Conclusion() string {
 		}
 	}
 	say(unsafe, "Not safe here: ", ".")
-	// Overstay is no flaw of one lock: without this a reader would go and look for a
-	// better lease lock, and there is none.
+	// Overstay is a limit of all lease locks, so no other lease lock would be better.
 	say(overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
 	say(fenced, "Overstayed, but its fence kept the resource whole: ", ".")
 	if r.undisturbed() {
-		say(clean, "Valid, undisturbed: ", "; the faults were left out, and nothing is known of what they do.")
+		say(clean, "Valid, undisturbed: ", "; the run had no faults, so it does not show their effect.")
 	} else if len(clean) > 0 && fewest > 0 {
 		_, high := stats.Bounds(0, fewest)
 		more := 30
@@ -67,13 +65,13 @@ func (r *Result) Conclusion() string {
 	return strings.Join(said, " ")
 }
 
-// undisturbed tells whether the faults of the plan were left out.
+// undisturbed reports whether the run left out all faults of the plan.
 func (r *Result) undisturbed() bool {
 	return len(r.Plan) > 0 && !slices.ContainsFunc(r.Plan, func(s history.PlanStep) bool { return s.NA == "" })
 }
 
-// fencedOff says whether a lock with fencing tokens overstayed and its guarded
-// resource came to no harm. A lock without tokens may have been lucky.
+// fencedOff reports whether the resource of a lock with fencing tokens came to no harm. A lock without tokens may
+// have been lucky.
 func (l *Lock) fencedOff() bool {
 	resource, judged := l.Check(checker.Resource)
 	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
@@ -82,12 +80,12 @@ func (l *Lock) fencedOff() bool {
 // FencedOff reports whether a lock overstayed and its fence kept the resource whole.
 func (l *Lock) FencedOff() bool { return l.Class == checker.Overstay && l.fencedOff() }
 
-// Trouble says in what the run cannot be trusted, or nothing.
+// Trouble is why the run cannot be trusted; it is empty if it can.
 func (r *Result) Trouble() string {
 	return strings.TrimSpace(controlTrouble(r) + " " + unordered(r))
 }
 
-// unordered says that servers elected others without a reason in the plan.
+// unordered reports elections of servers that no fault caused.
 func unordered(r *Result) string {
 	var u stats.Unordered
 	broken := 0
@@ -109,7 +107,7 @@ func unordered(r *Result) string {
 	return text + fmt.Sprintf("%d of %d violating episodes had one, and enter no rate.", u.ViolatingEpisodes, broken)
 }
 
-// controlTrouble says that the controls did not do what they must, or nothing.
+// controlTrouble reports controls that are not as expected.
 func controlTrouble(r *Result) string {
 	var wrong []string
 	for i := range r.Locks {
@@ -123,9 +121,8 @@ func controlTrouble(r *Result) string {
 	return "A control is not as expected (" + strings.Join(wrong, ", ") + "): do not trust this run's other verdicts before that is explained."
 }
 
-// Outcome is the run in a few words, for a heading. A violation comes before the remark that
-// it was expected: the reader who asks whether a lock is safe must not read "as expected"
-// as an answer.
+// Outcome is the outcome for a heading. A violation comes before "as expected", which does not mean that a lock
+// is safe.
 func (r *Result) Outcome() string {
 	words := Outcomes[r.ExitCode()].Words
 	if n := r.violated(); n > 0 && r.ExitCode() == ExitExpected {
@@ -148,7 +145,7 @@ func (r *Result) violated() int {
 	return n
 }
 
-// ExitLine tells the exit code in words, with what would change it.
+// ExitLine explains the exit code.
 func (r *Result) ExitLine() string {
 	code := r.ExitCode()
 	var named, untested []string
@@ -195,7 +192,7 @@ func (r *Result) ExitLine() string {
 	return "Exit 0: as expected."
 }
 
-// likes says which known locks do the same as a lock of one's own that was not as expected.
+// likes names known locks with the same verdict as a user's lock that was not as expected.
 func likes(r *Result) string {
 	text := ""
 	for i := range r.Locks {

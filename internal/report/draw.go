@@ -9,12 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// How a counterexample becomes lines of text.
-
-// tellMax is how wide the telling of rows that are put together may become.
+// tellMax is the maximum width of rows that are joined.
 const tellMax = 62
 
-// joinRows puts neighbours of the same client on one line: "writes 18, releases".
+// joinRows joins neighbours of the same client into one line: "writes 18, releases".
 func joinRows(rows []row) []row {
 	var joined []row
 	for _, r := range rows {
@@ -32,8 +30,7 @@ func joinRows(rows []row) []row {
 	return joined
 }
 
-// keepRows leaves out what the story can best do without, until it is short
-// enough; among equals what is farther from the end goes first.
+// keepRows removes the least important rows until the story is short enough, the earlier of equals first.
 func keepRows(rows []row, rowsMax int) []row {
 	for len(rows) > max(rowsMax, 2) {
 		least := 0
@@ -58,15 +55,15 @@ func keepRows(rows []row, rowsMax int) []row {
 	return rows
 }
 
-// Drawn is a line of a counterexample as it is set: its parts together are the line.
+// Drawn is a formatted line of a counterexample.
 type Drawn struct {
 	When  string // empty for the headline
 	Who   string
 	Parts []Part
 }
 
-// Part is text; or a gap before a note, or a piece of the bracket that joins lines, neither of
-// which is of use where lines wrap.
+// Part is text, a gap before a note, or a piece of the bracket that joins lines. Gaps and brackets have no use where
+// lines wrap.
 type Part struct {
 	Text string
 	Kind string // "", gap, rail
@@ -81,7 +78,7 @@ func (d Drawn) String() string {
 	return b.String()
 }
 
-// folded is the text beside a moment and a name, where a line is too long for them all.
+// folded is the text without time and name, for lines that wrap.
 func (d Drawn) folded() string {
 	var b strings.Builder
 	for _, p := range d.Parts {
@@ -93,11 +90,11 @@ func (d Drawn) folded() string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// headlineIndent is what the screen writes before a headline ("First violation").
+// headlineIndent is the space for the screen's "First violation".
 const headlineIndent = 18
 
-// Drawn sets a counterexample in lines of at most [ScreenWidth] columns. A sentence takes
-// several, with line breaks in its text.
+// Drawn formats a counterexample in lines of at most [ScreenWidth] columns. Sentences have line breaks in their
+// text.
 func (c *Counterexample) Drawn() []Drawn {
 	rows := c.rows()
 	lines := append([]Drawn{c.headline(rows)}, rows...)
@@ -122,7 +119,7 @@ func (c *Counterexample) Text() []string {
 	return lines
 }
 
-// headline sets the label apart from the title, to the right of what stands below.
+// headline aligns the label with the right edge of the lines below.
 func (c *Counterexample) headline(below []Drawn) Drawn {
 	const gapMin = 4
 	title, label := c.Title, c.Label
@@ -138,12 +135,11 @@ func (c *Counterexample) headline(below []Drawn) Drawn {
 	for _, line := range below {
 		gap = max(gap, width(line.String())-width(title)-width(label)-headlineIndent)
 	}
-	// Below the widest line there is room up to the width of a screen, no further.
 	gap = max(gapMin, min(gap, ScreenWidth-headlineIndent-width(title)-width(label)))
 	return Drawn{Parts: []Part{{Text: title}, {strings.Repeat(" ", gap), "gap"}, {Text: label}}}
 }
 
-// rows sets the lines with a moment.
+// rows formats the lines that have a time.
 func (c *Counterexample) rows() []Drawn {
 	const whoMax = 20
 	var stamps, whos, tells, numbers int
@@ -154,7 +150,7 @@ func (c *Counterexample) rows() []Drawn {
 		whos = max(whos, width(who(l)))
 		numbers = max(numbers, len(strconv.Itoa(l.Number)))
 	}
-	// What is left of a screen beside moment, who, bracket and number.
+	// The room for the text is the width without time, name, bracket and number.
 	room := ScreenWidth - 3 - stamps - 2 - whos - 2 - 3 - 1 - numbers
 	note := func(l Line) int {
 		if l.Note == "" {
@@ -186,11 +182,10 @@ func (c *Counterexample) rows() []Drawn {
 	return lines
 }
 
-// toldIndent is where sentences below the rows stand.
+// toldIndent is the indent of the sentences below the rows.
 const toldIndent = 12
 
-// wrapTold writes "Why" or "Harm" with its sentence below the rows, on as many
-// lines as it takes.
+// wrapTold writes "Why" or "Harm" with its sentence.
 func wrapTold(word, sentence string) []string {
 	if sentence == "" {
 		return nil
@@ -206,7 +201,7 @@ func wrapTold(word, sentence string) []string {
 	return lines
 }
 
-// narrow is the text in fewer columns. A line that is too long goes on below its own text.
+// narrow is the text in fewer columns. Lines that are too long wrap.
 func (c *Counterexample) narrow(columns int) []string {
 	if columns >= ScreenWidth {
 		return c.Text()
@@ -221,7 +216,7 @@ func (c *Counterexample) narrow(columns int) []string {
 			continue
 		}
 		const textMin = 20
-		if columns-width(before) < textMin { // as for a line of a long name
+		if columns-width(before) < textMin { // the name is long
 			text, before = strings.TrimLeft(d.When, " ")+d.Who+text, "   "
 		}
 		for i, part := range wrap(text, columns-width(before)) {
@@ -234,8 +229,7 @@ func (c *Counterexample) narrow(columns int) []string {
 	return out
 }
 
-// wrap breaks a text between words. A word longer than a line stays whole: it is a
-// path or a command, which one wants to copy.
+// wrap breaks a text between words. Words that are too long stay whole, so that paths can be copied.
 func wrap(text string, widthMax int) []string {
 	var lines []string
 	line := ""
@@ -256,14 +250,14 @@ func wrap(text string, widthMax int) []string {
 	return lines
 }
 
-// width counts runes: what lockbench itself writes is one column wide each.
+// width counts runes. lockbench writes only runes of one column.
 func width(s string) int { return utf8.RuneCountInString(s) }
 
 func pad(s string, to int) string {
 	return s + strings.Repeat(" ", max(0, to-width(s)))
 }
 
-// clip cuts a text to a width and shows that it did.
+// clip cuts a text to a width and marks the cut.
 func clip(s string, widthMax int) string {
 	if width(s) <= widthMax {
 		return s
@@ -272,8 +266,7 @@ func clip(s string, widthMax int) string {
 	return strings.TrimRight(string(runes[:max(widthMax-1, 0)]), " ") + "…"
 }
 
-// OneLine makes any text fit for a line of a terminal: guests and servers write
-// what they like, and an escape sequence of theirs must not reach the screen.
+// OneLine makes a text of a guest or server safe for one line of a terminal: it removes escape sequences.
 func OneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -287,7 +280,7 @@ func OneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// quoteKey writes the name of a lock's key.
+// quoteKey quotes the name of a key.
 func quoteKey(key string) string {
 	return clip(strconv.Quote(key), 24)
 }

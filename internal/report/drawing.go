@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// DrawingFile is the page next to a history that shows the first violation, operation by
-// operation, in any browser.
+// DrawingFile is the page next to a history that shows the first violation operation by operation.
 const DrawingFile = "violation.html"
 
 // WriteDrawing writes the drawing of a lock.

@@ -12,8 +12,7 @@ import (
 var FiguresTitles = []string{"LOCK", "RATE (95 %)", "TO VIOLATION", "LOST OF 1000", "GRANTS/S",
 	"ACQUIRE P50/P99 BEFORE", "DURING", "AFTER", "OVERLAP P50/MAX"}
 
-// Cells are the figures of a lock that the table has no room for, as a person reads
-// them. A dash stands for what there is nothing to say of.
+// Cells are the figures of a lock that the table of locks leaves out. A dash stands for a missing figure.
 func (l *Lock) Cells() []string {
 	const none = "-"
 	cells := []string{OneLine(l.Lock), none, none, none, none, none, none, none, none}
@@ -31,7 +30,7 @@ func (l *Lock) Cells() []string {
 	for i, phase := range stats.Phases {
 		took, ok := l.AcquireMS[phase]
 		if !ok && phase == stats.Before && len(l.AcquireMS) == 0 {
-			took, ok = l.LatencyMS["acquire"] // nothing ever broke
+			took, ok = l.LatencyMS["acquire"] // there was no fault
 		}
 		if ok {
 			cells[5+i] = Millis(took.P50) + " / " + Millis(took.P99)
@@ -52,7 +51,7 @@ func RateText(r *stats.Rate) string {
 	return fmt.Sprintf("%s (%s..%s)", Percent(r.Rate), bare(r.Low), bare(r.High))
 }
 
-// tenth writes a figure to a tenth, and without one from a hundred on.
+// tenth writes a figure with one decimal place, and from 100 on without.
 func tenth(f float64) string {
 	if f >= 99.95 {
 		return strconv.FormatFloat(f, 'f', 0, 64)

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// FolderName is the name of a lock (or a scenario) as a folder on any system:
-// "/" becomes "+", whatever else is unsafe is percent-escaped, and a name too long
-// for a file system ends in a hash of the whole.
+// FolderName is the name of a lock or scenario as a folder name on any system: "/" becomes "+", other unsafe
+// characters are percent-escaped, and long names end in a hash.
 func FolderName(name string) string {
 	const nameMax = 120
 	var b strings.Builder
@@ -37,7 +36,7 @@ func FolderName(name string) string {
 	return folder
 }
 
-// LockName undoes FolderName, as far as it can be undone.
+// LockName undoes FolderName, except for long names.
 func LockName(folder string) string {
 	var b strings.Builder
 	for i := 0; i < len(folder); i++ {

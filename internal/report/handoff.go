@@ -7,7 +7,7 @@ import (
 	"lockbench/internal/stats"
 )
 
-// Handoffs tells the figure for the locks that have it.
+// Handoffs is the time between a release and the next grant, for the locks that have this figure.
 func (r *Result) Handoffs() string {
 	var parts []string
 	for i := range r.Locks {

@@ -8,20 +8,19 @@ import (
 	"lockbench/internal/history"
 )
 
-// harm is what the guarded resource saw of a violation: the writes of the two
-// holders from the moment at which both held, and what each of them undid.
+// harm are the writes of the two holders from the time when both held, and the writes that they undid.
 type harm struct {
 	h *history.History
-	// writes are the told writes by the position of their invocation.
+	// writes has the writes of the story by the position of their invocation.
 	writes map[int]write
-	alone  bool // the finding concerns one session: there is no "both"
+	alone  bool // the finding concerns one session
 }
 
 // write is one write of one of the holders.
 type write struct {
 	tenure  *tenure
 	value   int64
-	over    int64 // what stood there
+	over    int64 // the value before
 	hasOver bool
 	lost    int // writes of others that this one undid
 	fenced  bool
@@ -30,8 +29,8 @@ type write struct {
 
 // measureHarm follows the resource through the history up to the end of the story.
 //
-// The workload reads a value and writes the next. So whatever others wrote between
-// a client's read and its write is gone with that write:
+// The workload reads a value and writes the next. A write therefore undoes the writes of others since its client's
+// read:
 //
 //	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes lost
 //
@@ -96,7 +95,7 @@ func measureHarm(s *story) harm {
 			}
 			f.writes++
 			f.value, f.hasValue = w.value, true
-			// One's own write is no loss to oneself.
+			// A client does not lose its own writes.
 			f.read[e.Session] = f.writes
 		case history.Fail:
 			w.refused = true
@@ -110,7 +109,7 @@ func measureHarm(s *story) harm {
 	return m
 }
 
-// holder is the one of the two that a session's name means, or nil.
+// holder is the holder with a session's name, or nil.
 func (s *story) holder(session string) *tenure {
 	switch {
 	case s.a != nil && s.a.session.Name == session:
@@ -121,8 +120,8 @@ func (s *story) holder(session string) *tenure {
 	return nil
 }
 
-// write tells a holder's write in a clause, and in a note what it undid; bad if it
-// is one that should not have happened, or did not.
+// write describes a write of a holder, with a note on what it undid. bad reports a write that was refused or undid
+// others.
 func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 	w, ok := m.writes[op.Invoke]
 	if !ok {
@@ -140,7 +139,7 @@ func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 	return "writes " + value, "", false
 }
 
-// words say what came of it.
+// words sum up the harm.
 func (m *harm) words() string {
 	var lost, refused int
 	var worst *write
@@ -150,10 +149,9 @@ func (m *harm) words() string {
 			continue
 		}
 		if w.fenced && m.bothForms() {
-			continue // the plain one tells the same loss
+			continue // the plain form shows the same loss
 		}
 		lost += w.lost
-		// The earliest of equals would need an order; equals tell the same.
 		if w.lost > 0 && (worst == nil || w.lost > worst.lost) {
 			worst = &w
 		}
@@ -183,7 +181,7 @@ func (m *harm) words() string {
 	return "none: neither wrote while both held."
 }
 
-// bothForms says whether the plain and the fenced form were both written to.
+// bothForms reports whether both the plain and the fenced form were written to.
 func (m *harm) bothForms() bool {
 	var plain, fenced bool
 	for _, w := range m.writes {

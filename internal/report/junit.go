@@ -48,12 +48,9 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes junit.xml: one suite for each result, and one case for each lock. What a build server asks is not
-// whether locks broke but whether they did as expected, so a violation that the
-// scenario expects passes, and says so in its output. An unexpected verdict fails.
-// A verdict that could not be reached is an error, for nothing was tested, and so
-// is a failure of the harness; a lock that cannot run here is skipped, unless somebody
-// asked for it by name.
+// JUnit writes junit.xml: a suite for each result and a case for each lock. An expected violation passes, with a
+// remark in its output. An unexpected verdict is a failure; an unknown verdict and a failure of the harness are
+// errors. A lock that cannot run here is skipped; if the user named it, it is an error.
 func JUnit(w io.Writer, results ...*Result) error {
 	all := make([]junitSuite, len(results))
 	for i, r := range results {
@@ -62,20 +59,20 @@ func JUnit(w io.Writer, results ...*Result) error {
 	return encodeJUnit(w, all)
 }
 
-// Suite is a test suite of something else than a run, for [JUnitSuites].
+// Suite is a test suite for [JUnitSuites].
 type Suite struct {
 	Name  string
 	Took  time.Duration
 	Cases []Case
 }
 
-// Case is one test of it. It passed if nothing is said against it.
+// Case is one test of a suite. It passed if Failed, Errored and Skipped are empty.
 type Case struct {
 	Name, Class              string
 	Failed, Errored, Skipped string
 }
 
-// JUnitSuites writes a junit.xml of suites.
+// JUnitSuites writes suites as JUnit XML.
 func JUnitSuites(w io.Writer, suites []Suite) error {
 	said := func(text, kind string) *junitMessage {
 		if text == "" {
@@ -176,7 +173,7 @@ func junitOf(r *Result, l *Lock) junitCase {
 	return c
 }
 
-// notes are those of the lock, a line each.
+// notes are the notes of the lock, one a line.
 func (l *Lock) notes() string {
 	var b strings.Builder
 	if l.Wrong {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// How numbers look wherever a person reads them. One place, so that the screen,
-// the summary and the stories say the same thing in the same way.
+// The screen, the summary and the pages write numbers in these forms.
 
 // Count writes a whole number with its thousands apart: 21,904.
 func Count(n int) string {
@@ -28,7 +27,7 @@ func Count(n int) string {
 	return sign + b.String()
 }
 
-// Millis writes a time that is usually below a second: 0.1 ms, 87 ms, 3.0 s; too little to tell is <0.1 ms.
+// Millis writes a time that is usually below a second: 0.1 ms, 87 ms, 3.0 s; less than 0.1 ms is <0.1 ms.
 func Millis(ms float64) string {
 	switch {
 	case ms <= 0:
@@ -51,11 +50,10 @@ func Seconds(s float64) string {
 	return strconv.FormatFloat(s, 'f', 0, 64) + " s"
 }
 
-// Stamp writes a moment of a run, or a difference of two, to the millisecond: 4.212 s.
+// Stamp writes a time of a run, or a difference of two, to the millisecond: 4.212 s.
 func Stamp(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + " s" }
 
-// Length writes a duration that somebody chose, without zeros that say nothing:
-// 8 s, 1.5 s, 250 ms.
+// Length writes a duration without trailing zeros: 8 s, 1.5 s, 250 ms.
 func Length(d time.Duration) string {
 	if d < time.Second {
 		return trimZeros(float64(d)/float64(time.Millisecond)) + " ms"
@@ -67,7 +65,7 @@ func trimZeros(f float64) string {
 	return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
-// Clock writes how long something has been going on: 0:31, 12:05.
+// Clock writes elapsed time: 0:31, 12:05.
 func Clock(d time.Duration) string {
 	s := int(d / time.Second)
 	rest := strconv.Itoa(s % 60)
@@ -77,7 +75,7 @@ func Clock(d time.Duration) string {
 	return strconv.Itoa(s/60) + ":" + rest
 }
 
-// Roughly writes how long something takes, as one would say it: 28 s, 12 min, 1 h 50.
+// Roughly writes an approximate duration: 28 s, 12 min, 1 h 50.
 func Roughly(d time.Duration) string {
 	const secondsUntil, minutesUntil = 100 * time.Second, 100 * time.Minute
 	switch m := int(d.Round(time.Minute) / time.Minute); {

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Printable is a text that can do nothing to a terminal: whatever is no sign to be
-// seen is written as Go writes it in quotes. Lines stay lines.
+// Printable escapes characters that could control a terminal, but keeps line breaks.
 func Printable(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {

@@ -9,15 +9,12 @@ import (
 	"time"
 )
 
-// Progress tells a person how a run goes: on a terminal in one line that is
-// written over again and again,
+// Progress shows the progress of a run. On a terminal it rewrites one line:
 //
 //	0:31 of ~0:46  locks 2 of 7 done · set-nx episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants
 //
-// elsewhere (a log, a build server) in one plain line for each fault and for the
-// first violation of a lock. Warnings are lines that stay, on a terminal too. It has no goroutine and no clock of
-// its own: whoever runs the locks calls Tick a few times a second. All methods may
-// be called from several goroutines at once, and after Done do nothing.
+// In a log it writes a line for each fault and for the first violation of each lock. Warnings are lines that stay.
+// The caller calls Tick a few times a second. All methods may be called concurrently; after Done they do nothing.
 type Progress struct {
 	terminal bool
 	columns  int
@@ -27,26 +24,25 @@ type Progress struct {
 	tick     Tick
 	latest   string
 	violated map[string]bool
-	drawn    bool // a line stands on the terminal that is to be written over
+	drawn    bool // the terminal shows a line that the next one replaces
 	done     bool
 }
 
-// Tick is where a run stands.
+// Tick is the state of a run.
 type Tick struct {
 	Elapsed  time.Duration
-	Expected time.Duration // of the whole run; 0 if nobody can tell
+	Expected time.Duration // of the whole run; 0 if unknown
 	Locks    int
 	Done     int    // locks that have been judged
-	Lock     string // of those under way the one that is least far; empty if none is
-	Starting bool   // it was not granted yet
-	Episode  int    // of it, from 1; 0 before the first
-	Episodes int    // 0 if nobody can tell
+	Lock     string // the one in progress that is least far; empty if none is
+	Starting bool   // it has no grant yet
+	Episode  int    // its current episode, from 1; 0 before the first
+	Episodes int    // 0 if unknown
 	Grants   int    // of all locks so far
-	Violated int    // locks that broke and were not expected to
+	Violated int    // locks with an unexpected violation
 }
 
-// NewProgress makes a Progress that writes to w. terminal and columns say what w
-// is; see IsTerminal and TerminalWidth.
+// NewProgress makes a Progress that writes to w; see IsTerminal and TerminalWidth for terminal and columns.
 func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 	if columns <= 0 {
 		columns = ScreenWidth
@@ -55,7 +51,7 @@ func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 		violated: map[string]bool{}}
 }
 
-// Fault tells what is being done to a lock's servers or clients.
+// Fault shows a fault that takes effect.
 func (p *Progress) Fault(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +59,7 @@ func (p *Progress) Fault(lock, text string) {
 	p.say(p.latest)
 }
 
-// Violation tells that a lock broke. Its first time is news.
+// Violation shows the first violation of a lock.
 func (p *Progress) Violation(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +70,7 @@ func (p *Progress) Violation(lock, text string) {
 	}
 }
 
-// Warning tells what is wrong with a lock's guest, in a line that stays.
+// Warning shows a problem of a guest in a line that stays.
 func (p *Progress) Warning(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +85,7 @@ func (p *Progress) Warning(lock, text string) {
 	}
 }
 
-// Tick tells how far the run has come.
+// Tick shows the state of the run.
 func (p *Progress) Tick(t Tick) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +93,7 @@ func (p *Progress) Tick(t Tick) {
 	p.draw()
 }
 
-// Done takes the line away, so that what comes next begins on a clean one.
+// Done removes the line.
 func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +103,7 @@ func (p *Progress) Done() {
 	p.drawn, p.done = false, true
 }
 
-// say writes a plain line where lines stay, and redraws where they do not.
+// say writes a line to a log, or redraws the line of a terminal.
 func (p *Progress) say(text string) {
 	if p.terminal {
 		p.draw()
@@ -142,8 +138,8 @@ func (p *Progress) draw() {
 		parts = append(parts, Count(t.Violated)+" violated "+markUnexpected)
 	}
 	line := " " + clock + "  " + strings.Join(parts, " · ")
-	// The fault gets what room is left: the figures are what one looks for. The last
-	// column stays free, since writing there makes some terminals begin a new line.
+	// The fault gets the room that is left. The last column stays free, because some terminals begin a new line
+	// after it.
 	if room := p.columns - 1 - width(line) - width(" · "); p.latest != "" && room >= 10 {
 		parts = slices.Insert(parts, faultAt, clip(p.latest, room))
 		line = " " + clock + "  " + strings.Join(parts, " · ")
@@ -152,7 +148,7 @@ func (p *Progress) draw() {
 	p.drawn = true
 }
 
-// where is how far the lock is that is least far.
+// where is the state of the lock that is least far.
 func (t Tick) where() string {
 	var at string
 	switch {
@@ -170,5 +166,5 @@ func (t Tick) where() string {
 	return clipMiddle(OneLine(t.Lock), nameMax) + " " + at
 }
 
-// write is best effort: a terminal that went away is no reason to end a run.
+// write ignores errors: a run goes on without its terminal.
 func (p *Progress) write(text string) { _, _ = io.WriteString(p.w, text) }

@@ -1,16 +1,11 @@
-// Package report is what people and programs read of a run: the table on the
-// terminal, the story of a violation, result.json, summary.md and junit.xml, and
-// the folder in which they lie.
+// Package report writes the results of a run: the table on the terminal, result.json, summary.md, junit.xml, and the
+// folder with these files.
 //
-// Everything here is a function of two things: the history of each lock and what
-// the judge said of it. [NewLock] turns those into a [Lock], a [Result] collects
-// the locks of one run, and the rest of the package shows a Result: [Screen] to a
-// person at a terminal, [Summary] to a person who reads a merge request, [JUnit]
-// to a build server. A [Counterexample] shows one violation in at most twelve lines. A
-// [Bundle] is where it all goes.
+// [NewLock] makes a [Lock] from a history and the judge's report on it, and a [Result] has the locks of one run.
+// [Screen], [Summary] and [JUnit] render a Result for a terminal, a merge request and a build server. A
+// [Counterexample] shows one violation in at most twelve lines. A [Bundle] is the folder.
 //
-// Nothing here decides a verdict. A report that could make a verdict better or
-// worse would be one more thing to distrust.
+// Nothing here decides a verdict.
 package report
 
 import (
@@ -25,14 +20,10 @@ import (
 	"lockbench/locks"
 )
 
-// SchemaVersion is the schema of result.json that this package writes and reads.
-// Fields are added to it, never renamed or taken away, so a reader of schema 1
-// goes on working.
+// SchemaVersion is the schema of result.json. Fields may be added to a schema, but not renamed or removed.
 const SchemaVersion = 1
 
-// FindingsMax is how many findings of one check result.json keeps. No-lock under
-// load finds tens of thousands of the same thing; the count stands in violations,
-// and the history has them all.
+// FindingsMax is how many findings of a check result.json has. The field violations counts all of them.
 const FindingsMax = 50
 
 // Result is result.json: one run, all its locks.
@@ -57,7 +48,7 @@ type Result struct {
 	Locks         []Lock             `json:"locks"`                    // the results of each lock
 }
 
-// Lock is what one run found out about one lock.
+// Lock is the result of one lock.
 type Lock struct {
 	Lock     string            `json:"lock"`              // the name with its options: redlock/nodes=3
 	Options  map[string]string `json:"options"`           // the options by name
@@ -90,8 +81,7 @@ type Lock struct {
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
 }
 
-// UnmarshalJSON computes each rate from its counts, so that results of an earlier lockbench,
-// which had approximate bounds, show the same bounds as new ones.
+// UnmarshalJSON computes each rate from its counts, because earlier versions wrote approximate bounds.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	type plain Result
 	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
@@ -103,8 +93,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// NewLock is the entry of one lock, from its history and the judge's report. Left
-// for the caller to fill in: Options, Servers, Expected, AsExpected, Mismatch.
+// NewLock makes the result of one lock from its history and the judge's report. The caller sets Options, Servers,
+// Expected, AsExpected and Mismatch.
 func NewLock(h *history.History, judged checker.Report) Lock {
 	why := ""
 	if judged.Verdict == checker.Unknown {
@@ -130,7 +120,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 	return l
 }
 
-// Title is the lock's name as people see it: of one that is wrong on purpose it says so.
+// Title is the lock's name, with a remark if it is wrong on purpose.
 func (l *Lock) Title() string {
 	if l.Wrong {
 		return l.Lock + " (wrong on purpose)"
@@ -138,12 +128,11 @@ func (l *Lock) Title() string {
 	return l.Lock
 }
 
-// Control says whether the lock needs no server: it is there to show that the
-// harness sees (no-lock) and does not see ghosts (in-process, flock).
+// Control reports whether the lock is a control, which needs no server: no-lock must be found violated, in-process
+// and flock valid.
 func (l *Lock) Control() bool { return l.Topology == locks.None || l.Servers == "control" }
 
-// FirstFinding is the violation worth telling of this lock: the first one of its
-// worst class, or, if no class applies, the first of all.
+// FirstFinding is the first finding of the lock's class, or the first of all if it has no class.
 func (l *Lock) FirstFinding() (checker.Finding, bool) {
 	var first checker.Finding
 	found := false
@@ -157,8 +146,7 @@ func (l *Lock) FirstFinding() (checker.Finding, bool) {
 	if found || l.Class == checker.NoClass {
 		return first, found
 	}
-	// The class stands on a finding that result.json has cut away, or on none: any
-	// evidence is better than silence.
+	// The findings of the class were cut from result.json, so any finding serves.
 	for _, c := range l.Checks {
 		for _, f := range c.Findings {
 			if !found || f.Event < first.Event {
@@ -169,7 +157,7 @@ func (l *Lock) FirstFinding() (checker.Finding, bool) {
 	return first, found
 }
 
-// Check is what the checker of that name said.
+// Check is the result of the checker with that name.
 func (l *Lock) Check(name string) (checker.Result, bool) {
 	for _, c := range l.Checks {
 		if c.Name == name {
@@ -179,13 +167,13 @@ func (l *Lock) Check(name string) (checker.Result, bool) {
 	return checker.Result{}, false
 }
 
-// Found is verdict and class in the words of an expectation: "violated overstay".
+// Found is verdict and class: "violated overstay".
 func (l *Lock) Found() string {
 	return strings.TrimSpace(l.Verdict.String() + " " + l.Class.String())
 }
 
-// Of is what came out of a lock; nil if it is none of this run.
-func (r *Result) Of(lock string) *Lock {
+// Find returns a lock of the run, or nil.
+func (r *Result) Find(lock string) *Lock {
 	i := slices.IndexFunc(r.Locks, func(l Lock) bool { return l.Lock == lock })
 	if i < 0 {
 		return nil
@@ -193,9 +181,8 @@ func (r *Result) Of(lock string) *Lock {
 	return &r.Locks[i]
 }
 
-// FirstViolation picks the lock whose violation the screen tells: of the worst
-// class, and of those the one that broke first. What a control does as expected is
-// no news.
+// FirstViolation is the violation that the screen shows: the earliest of the worst class. It leaves out controls that
+// are as expected.
 func (r *Result) FirstViolation() (*Lock, checker.Finding, bool) {
 	var best *Lock
 	var told checker.Finding
@@ -224,18 +211,17 @@ const (
 	ExitUsage      = 64
 )
 
-// Outcome is what an exit code means to a reader.
+// Outcome is the meaning of an exit code.
 type Outcome struct {
 	Words string
-	Many  string // the same of a campaign
+	Many  string // for a campaign
 	Key   string // its colour on a page: good, bad, unsure
 	paint paint
-	// weight orders the outcomes: a failure of the harness outweighs an unexpected verdict,
-	// and that one outweighs a verdict that could not be reached.
+	// weight orders the outcomes: failure of the harness, unexpected verdict, unknown verdict.
 	weight int
 }
 
-// Outcomes are those of all exit codes.
+// Outcomes has the outcome of each exit code.
 var Outcomes = [...]Outcome{
 	ExitExpected:   {"as expected", "as expected", "good", noPaint, 0},
 	ExitUnexpected: {"not as expected", "not as expected", "bad", red, 2},
@@ -248,10 +234,8 @@ func Worst(codes ...int) int {
 	return slices.MaxFunc(codes, func(a, b int) int { return Outcomes[a].weight - Outcomes[b].weight })
 }
 
-// ExitCode is what a process that did this run should end with. Of several, a
-// failure of the harness weighs more than an unexpected verdict, and that more
-// than one which could not be reached. A lock that somebody asked for and that took
-// no part is such a one: nothing was tested. So is a run that was stopped early.
+// ExitCode is the exit code of the run; see Worst for the order. A lock that the user named and that took no part
+// counts as unknown, and so does a run that was stopped early.
 func (r *Result) ExitCode() int {
 	var unexpected, unknown bool
 	for i := range r.Locks {
@@ -273,14 +257,12 @@ func (r *Result) ExitCode() int {
 	case unknown, r.Interrupted:
 		return ExitUnknown
 	case !r.ranAny():
-		// A run in which no lock took part shows nothing, and must not look like one
-		// in which nothing was wrong.
 		return ExitUnknown
 	}
 	return ExitExpected
 }
 
-// untested tells whether somebody asked for the lock and it took no part.
+// untested reports whether the user named the lock and it took no part.
 func (l *Lock) untested() bool { return l.Named && l.Unsupported != "" }
 
 func (r *Result) ranAny() bool {
@@ -292,7 +274,7 @@ func (r *Result) ranAny() bool {
 	return false
 }
 
-// cutFindings keeps the first findings of each check and the count of all.
+// cutFindings keeps the first findings of each check, and counts all.
 func cutFindings(checks []checker.Result) []checker.Result {
 	cut := make([]checker.Result, len(checks))
 	for i, c := range checks {
@@ -305,9 +287,7 @@ func cutFindings(checks []checker.Result) []checker.Result {
 	return cut
 }
 
-// keepFirst keeps the first FindingsMax findings, in order, but makes sure that the
-// first one of the worst class is among them: one double-grant after fifty overstays
-// is the news.
+// keepFirst keeps the first FindingsMax findings, and in any case the first one of the worst class.
 func keepFirst(all []checker.Finding, worst checker.Class) []checker.Finding {
 	kept := append([]checker.Finding(nil), all[:FindingsMax]...)
 	for i, f := range all {

@@ -8,26 +8,26 @@ import (
 	"lockbench/internal/history"
 )
 
-// row is one line of a story: a moment, who, what.
+// row is one line of a story.
 type row struct {
 	at      int    // position in the history
 	who     string // "client 3", "fault", "seen"
 	what    string
-	note    string // to the right, at the bracket
+	note    string // next to the bracket
 	bracket string // empty for none
-	joins   bool   // may share a line with its neighbour of the same client
-	weight  int    // what goes first if there are too many: the highest
+	joins   bool   // may be joined with the next row of the same client
+	weight  int    // rows with the highest weight are left out first
 }
 
-// How easily a row is left out of a story that is too long.
+// Weights of rows.
 const (
-	vital   = 0 // the two grants and what shows that both held
-	cause   = 1 // what made it happen
+	vital   = 0 // the two grants and the evidence that both held
+	cause   = 1 // the cause
 	helpful = 2
 	detail  = 3
 )
 
-// rows are all lines that the story could have, in order.
+// rows are all possible lines of the story, in order.
 func (s *story) rows() []row {
 	var rows []row
 	rows = append(rows, s.faultRows()...)
@@ -38,7 +38,7 @@ func (s *story) rows() []row {
 	return s.drawBracket(rows)
 }
 
-// begin is where the story may begin: the grant that is in question.
+// begin is the position of the grant in question.
 func (s *story) begin() int {
 	if s.a == nil {
 		return s.meets
@@ -64,7 +64,7 @@ func (s *story) faultRows() []row {
 		if f.Healed >= 0 {
 			w := helpful
 			if f.Pauses() {
-				w = cause // its end is what the overstay begins with
+				w = cause // the overstay begins at its end
 			}
 			rows = append(rows, row{at: f.Healed, who: "fault", what: OneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: w})
 		}
@@ -72,7 +72,7 @@ func (s *story) faultRows() []row {
 	return rows
 }
 
-// struck is what a fault did in the nemesis's words, or to whom.
+// struck is the effect of a fault, or its targets.
 func (s *story) struck(at int) string {
 	e := s.h.At(at)
 	if e.Text != "" {
@@ -84,9 +84,8 @@ func (s *story) struck(at int) string {
 	return strings.Join(e.Targets, ", ")
 }
 
-// roleRows are the changes of master that fall into the story. Those that a fault
-// brought about which is still in force belong to it, even if they came before the
-// first grant: they are why there are two sides.
+// roleRows are the changes of master during the story, and those before it that a fault caused which is still in
+// effect.
 func (s *story) roleRows() []row {
 	var rows []row
 	begin := s.begin()
@@ -95,7 +94,7 @@ func (s *story) roleRows() []row {
 			begin = min(begin, f.Begins)
 		}
 	}
-	// What nobody ordered is a cause as well, and the only one where there is no fault.
+	// A promotion that no fault ordered is also a cause.
 	alone := map[int]bool{}
 	episode, _ := s.h.EpisodeAt(s.ends)
 	for _, takeover := range s.h.Unordered() {
@@ -127,7 +126,7 @@ func (s *story) roleRows() []row {
 	return rows
 }
 
-// byItself says of a promotion that no fault ordered it.
+// byItself marks a promotion that no fault ordered.
 func byItself(alone bool) string {
 	if alone {
 		return ", by itself"
@@ -135,7 +134,7 @@ func byItself(alone bool) string {
 	return ""
 }
 
-// holderRows are the grants of both and what they did once both held.
+// holderRows are the grants of both holders and their operations since both held.
 func (s *story) holderRows() []row {
 	if s.a == nil {
 		return []row{{at: s.meets, who: "seen", what: OneLine(s.finding.Text), weight: vital}}
@@ -159,12 +158,11 @@ func (s *story) acquires(t *tenure) string {
 	case history.Failed:
 		return "asks for (and is refused)"
 	}
-	return "asks for (and nobody knows the answer)"
+	return "asks for (outcome unknown)"
 }
 
-// workRows are what a holder did from the moment at which both held: its first
-// write, its release, what it was told. Of what it did before, only the last time
-// it made sure, or renewed, is of interest: that is what it went on to rely on.
+// workRows are the operations of a holder since both held, and its last check or renewal before, because it relied
+// on that.
 func (s *story) workRows(t *tenure) []row {
 	var rows []row
 	var before *history.Op
@@ -182,12 +180,11 @@ func (s *story) workRows(t *tenure) []row {
 		}
 		at := op.Invoke
 		if op.F == history.Write && op.Return >= 0 {
-			at = op.Return // when it was applied, not when the client was asked
+			at = op.Return // when it was applied
 		}
 		switch op.F {
 		case history.Write:
-			// Plain and fenced form get the same write; one line is enough, unless the
-			// fence refused.
+			// A client writes the same to the plain and the fenced form; one line is enough unless the fence refused.
 			what, note, bad := s.harm.write(op)
 			if wrote++; wrote > 1 && !bad {
 				continue
@@ -209,7 +206,7 @@ func (s *story) workRows(t *tenure) []row {
 		rows = append(rows, row{at: before.Return, who: t.name, what: what, weight: helpful})
 	}
 	if lost := t.session.Lost; len(lost) > 0 && lost[0] > t.granted && lost[0] <= s.ends {
-		rows = append(rows, row{at: lost[0], who: t.name, what: "is told that the lock is lost", weight: cause})
+		rows = append(rows, row{at: lost[0], who: t.name, what: "receives a notice of loss", weight: cause})
 	}
 	if died := t.session.DiedAt; died > t.granted && died <= s.ends {
 		rows = append(rows, row{at: died, who: t.name, what: "dies", weight: cause})
@@ -217,20 +214,19 @@ func (s *story) workRows(t *tenure) []row {
 	return rows
 }
 
-// answered is what a release got for an answer, if it was not a plain yes.
+// answered is the answer to a release that did not succeed.
 func (s *story) answered(op *history.Op) string {
 	switch op.Outcome {
 	case history.Done:
 		return ""
 	case history.Failed:
-		return fmt.Sprintf(" and is told %q", first(OneLine(s.h.At(op.Return).Error), "no"))
+		return fmt.Sprintf(" and gets %q", first(OneLine(s.h.At(op.Return).Error), "no"))
 	}
 	return " and gets no answer"
 }
 
-// otherRows are what third parties did to the key meanwhile: a release that was
-// accepted while a held (a lock that deletes whatever it finds lets the next one
-// in so), and the grants, as a count.
+// otherRows are operations of other clients on the key: releases that succeeded while a held, and the number of
+// grants.
 func (s *story) otherRows() []row {
 	if s.a == nil || s.b == nil {
 		return nil
@@ -263,7 +259,7 @@ func (s *story) otherRows() []row {
 	return rows
 }
 
-// overdue says that a session's own lease had run out before it did something.
+// overdue adds that the session's own lease had ended.
 func (s *story) overdue(session *history.Session, at int) string {
 	if l := newTenure(s.holds, session).lease(at); l.kind == knownLease && l.deadline < s.h.At(at).Time {
 		return "; its own lease ended at " + Stamp(l.deadline)
@@ -271,8 +267,7 @@ func (s *story) overdue(session *history.Session, at int) string {
 	return ""
 }
 
-// drawBracket draws a's hold as a bracket down the right side, from its grant to
-// the last line that tells of it, with a mark where b comes in.
+// drawBracket draws a's hold as a bracket at the right, with a mark at b's grant.
 func (s *story) drawBracket(rows []row) []row {
 	if s.a == nil {
 		return rows

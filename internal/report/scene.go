@@ -7,17 +7,15 @@ import (
 	"lockbench/internal/history"
 )
 
-// LeaseEnd is until when a session's client could believe that it held, by all that it
-// was told; known is false for what has no lease, is renewed by its library, or does
-// not say.
+// LeaseEnd is the end of a session's lease as far as its client knew. known is false if the lock has no lease, the
+// library renews it, or its end is unknown.
 func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
 	l := newTenure(holds, s).lease(len(holds.History.Events))
 	return l.deadline, l.kind == knownLease
 }
 
-// HoldEnd is the position at which a session that was granted stopped to hold for its
-// own part: the call of its release, or its death; the end of the history if it did
-// neither. why says which.
+// HoldEnd is the position at which a session stopped holding: its release, its client's death, or the end of the
+// history. why is the reason in words.
 func HoldEnd(h *history.History, s *history.Session) (end int, why string) {
 	end, why = len(h.Events)-1, "to the end"
 	for _, op := range s.Ops {

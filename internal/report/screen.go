@@ -11,23 +11,23 @@ import (
 	"lockbench/internal/shellword"
 )
 
-// Screen is the end of a run as a person reads it: the table of locks, the first
-// violation, what may be concluded, and where to go from there.
+// Screen writes the result of a run to a terminal: the table of locks, the first violation, the conclusion, and
+// the next commands.
 type Screen struct {
 	Result *Result
 	Dir    string // the folder of the run; empty if nothing was written
-	// Latest is the link to it, if there is one: shorter to type.
+	// Latest is the link to Dir, if there is one.
 	Latest string
 	// Report is the file to open; empty means summary.md in Dir.
 	Report string
-	// Program is what a person types for lockbench; empty: lockbench.
+	// Program is the command for lockbench; empty: lockbench.
 	Program string
 	Color   bool
 	// Width is how many columns there are; 0: [ScreenWidth].
 	Width int
 }
 
-// width is how wide a line may be.
+// width is the maximum width of a line.
 func (s Screen) width() int {
 	if s.Width <= 0 || s.Width > ScreenWidth {
 		return ScreenWidth
@@ -35,8 +35,7 @@ func (s Screen) width() int {
 	return s.Width
 }
 
-// WriteTo writes it all, no line wider than Width, but for paths and commands, which
-// stay whole so that they can be copied.
+// WriteTo writes lines of at most Width columns, except for paths and commands, which stay whole for copying.
 func (s Screen) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	s.table(&b)
@@ -110,8 +109,7 @@ func (s Screen) table(b *bytes.Buffer) {
 	s.paragraph(b, dim, "", s.legend(titles, rows))
 }
 
-// stacked is the table on a screen that is too narrow for its columns: a line with the name,
-// the verdict and the mark of each lock, and its figures below.
+// stacked is the table for a narrow screen: a line with name, verdict and mark of each lock, and its figures below.
 func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 	for i, row := range rows {
 		l := &s.Result.Locks[i]
@@ -134,8 +132,7 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 	}
 }
 
-// markPaint is the colour of a lock's mark. That of a violation which was expected has none,
-// because green would say that all is well.
+// markPaint is the colour of a lock's mark. An expected violation has none, because green would look safe.
 func (s Screen) markPaint(l *Lock, mark string) paint {
 	if l.Verdict == checker.Violated && l.AsExpected && !l.Control() {
 		return noPaint
@@ -143,7 +140,7 @@ func (s Screen) markPaint(l *Lock, mark string) paint {
 	return markPaint(mark)
 }
 
-// tableWidths is how wide each column has to be, and the table.
+// tableWidths are the widths of the columns and of the table.
 func tableWidths(titles []string, rows [][]string) (widths []int, total int) {
 	widths = make([]int, len(titles))
 	for j, title := range titles {
@@ -168,7 +165,7 @@ func markPaint(mark string) paint {
 	return noPaint
 }
 
-// legend explains the marks that occur, and the columns whose names do not.
+// legend explains the marks that occur and the columns.
 func (s Screen) legend(titles []string, rows [][]string) string {
 	var parts []string
 	for _, m := range []struct{ mark, means string }{
@@ -184,21 +181,21 @@ func (s Screen) legend(titles []string, rows [][]string) string {
 	if slices.Contains(titles, "LOST") {
 		parts = append(parts, "lost: writes that others undid")
 	}
-	parts = append(parts, "outage: longest time nobody could get a lock", "p99: of acquiring")
+	parts = append(parts, "outage: longest time without a grant", "p99: of acquiring")
 	return strings.Join(parts, " · ")
 }
 
-// remarks are the lines for locks that are not plainly as expected.
+// remarks are the lines for locks that need an explanation.
 func (s Screen) remarks(b *bytes.Buffer) {
 	if s.Result.Interrupted {
-		s.paragraph(b, yellow, "", "The run was stopped early: judged is what was recorded by then.")
+		s.paragraph(b, yellow, "", "The run was stopped early: the verdicts are on what was recorded by then.")
 	}
 	for i := range s.Result.Locks {
 		l := &s.Result.Locks[i]
 		if remark := l.Remark(); remark != "" {
 			mark, p := l.Mark(), markPaint(l.Mark())
 			if mark == markExpected && l.Verdict == checker.Violated {
-				mark, p = markNote, yellow // no tick stands before findings
+				mark, p = markNote, yellow // a tick would hide the findings
 			}
 			s.paragraph(b, noPaint, p.on(mark, s.Color)+" ", remark)
 		}
@@ -237,9 +234,9 @@ func (s Screen) conclusion(b *bytes.Buffer) {
 	}
 }
 
-// next says where the evidence is, how to do it again, and what the exit code means.
+// next shows the files, the command that repeats the run, and the meaning of the exit code.
 func (s Screen) next(b *bytes.Buffer) {
-	type pointer struct{ word, what, beside string }
+	type pointer struct{ word, what, note string }
 	var pointers []pointer
 	if s.Dir != "" {
 		path := s.Report
@@ -249,11 +246,11 @@ func (s Screen) next(b *bytes.Buffer) {
 		pointers = append(pointers, pointer{"Report", path, ""})
 	}
 	if s.Result.Again != "" {
-		beside := "same faults; real time is never identical"
+		note := "same faults; real time is never identical"
 		if s.Result.Virtual {
-			beside = "the same history to the letter; " + s.typed("lockbench replay") + " compares"
+			note = "the same history, byte for byte; " + s.typed("lockbench replay") + " compares"
 		}
-		pointers = append(pointers, pointer{"Again", s.typed(s.Result.Again), beside})
+		pointers = append(pointers, pointer{"Again", s.typed(s.Result.Again), note})
 	}
 	if dir := first(s.Latest, s.Dir); dir != "" {
 		if l := s.historyOf(); l != nil {
@@ -266,17 +263,17 @@ func (s Screen) next(b *bytes.Buffer) {
 	const wordWidth = 9
 	column := 0
 	for _, p := range pointers {
-		if p.beside != "" && wordWidth+width(p.what)+2+width(p.beside) <= s.width() {
+		if p.note != "" && wordWidth+width(p.what)+2+width(p.note) <= s.width() {
 			column = max(column, width(p.what))
 		}
 	}
 	for _, p := range pointers {
 		line := pad(p.word, wordWidth) + Printable(p.what)
-		if p.beside != "" {
-			if padded := pad(line, wordWidth+column) + "  " + Printable(p.beside); width(padded) <= s.width() {
+		if p.note != "" {
+			if padded := pad(line, wordWidth+column) + "  " + Printable(p.note); width(padded) <= s.width() {
 				line = padded
 			} else {
-				for _, more := range wrap(Printable(p.beside), s.width()-wordWidth) {
+				for _, more := range wrap(Printable(p.note), s.width()-wordWidth) {
 					line += "\n" + strings.Repeat(" ", wordWidth) + more
 				}
 			}
@@ -286,7 +283,7 @@ func (s Screen) next(b *bytes.Buffer) {
 	s.paragraph(b, Outcomes[s.Result.ExitCode()].paint, "", s.Result.ExitLine())
 }
 
-// typed is a command as it can be typed here.
+// typed is a command with the name of this program.
 func (s Screen) typed(command string) string {
 	if of, ok := strings.CutPrefix(command, "lockbench "); ok && s.Program != "" {
 		return s.Program + " " + of
@@ -294,8 +291,7 @@ func (s Screen) typed(command string) string {
 	return command
 }
 
-// historyOf is the lock whose history is worth a look: the one that was told, or
-// the first that has one.
+// historyOf is the lock of the first violation, or the first lock that took part.
 func (s Screen) historyOf() *Lock {
 	if l, _, ok := s.Result.FirstViolation(); ok {
 		return l
@@ -308,12 +304,11 @@ func (s Screen) historyOf() *Lock {
 	return nil
 }
 
-// paragraph writes a text on as many lines as it needs, the later ones below the
-// first one's text.
+// paragraph wraps a text, with a hanging indent.
 func (s Screen) paragraph(b *bytes.Buffer, p paint, before, text string) {
 	indent := 0
 	if before != "" {
-		indent = 2 // a mark and a space, whatever colours it has
+		indent = 2 // a mark and a space
 	}
 	for i, line := range wrap(OneLine(text), s.width()-indent) {
 		if i == 0 {

@@ -33,7 +33,7 @@ func TestScreen(t *testing.T) {
 					t.Errorf("%d wide: %s", width(line), line)
 				}
 			}
-			// Colours add nothing but colours: whoever cannot see them misses nothing.
+			// Without colours the text is the same.
 			s.Color = true
 			colored := screenOf(t, s)
 			if colored == plain {
@@ -156,8 +156,8 @@ func TestExitCode(t *testing.T) {
 		{"unexpected before unknown", []Lock{unknown, unexpected, expected}, ExitUnexpected},
 		{"unknown", []Lock{expected, unknown}, ExitUnknown},
 		{"harness before all", []Lock{unexpected, unknown, broken}, ExitHarness},
-		{"nobody took part", []Lock{unsupported}, ExitUnknown},
-		{"nobody", nil, ExitUnknown},
+		{"no lock took part", []Lock{unsupported}, ExitUnknown},
+		{"no lock", nil, ExitUnknown},
 	} {
 		if got := (&Result{Locks: c.locks}).ExitCode(); got != c.want {
 			t.Errorf("%s: exit %d, want %d", c.name, got, c.want)
@@ -190,7 +190,7 @@ func TestFirstViolation(t *testing.T) {
 	}
 }
 
-// Who reads of a double grant must hear that the servers themselves had changed sides.
+// The story of a double grant shows a change of master that no fault ordered.
 func TestUnorderedPromotionsAreTold(t *testing.T) {
 	r := &Result{Locks: []Lock{{Lock: "set-nx", Servers: "sentinel 1+2", AsExpected: true, Verdict: checker.Violated, Class: checker.DoubleGrant,
 		Figures: stats.Figures{Episodes: 9, ViolatingEpisodes: 9, Unordered: stats.Unordered{Promotions: 4, Episodes: 3, ViolatingEpisodes: 2}}}}}

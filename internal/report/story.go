@@ -10,12 +10,10 @@ import (
 	"lockbench/internal/history"
 )
 
-// linesMax bounds a counterexample. A longer one is not read but scrolled past; the history
-// has the rest, and each line names its line there.
+// linesMax bounds a counterexample, so that it can be read at a glance. The history has the rest.
 const linesMax = 12
 
-// Counterexample shows one violation. It is made once, when a history is judged, and
-// everything that shows a result renders it. As text it is
+// Counterexample shows one violation. It is made when a history is judged. As text it is
 //
 //	set-nx granted "a" to client 5 while client 3 held it      double-grant, episode 1
 //	   1.602 s  fault     lag: redis-2 and redis-3 hear nothing from redis-1    :388
@@ -25,8 +23,7 @@ const linesMax = 12
 //	   Why      Client 3 had 5.692 s of its lease left and no sign of loss: the lock was granted twice.
 //	   Harm     85 writes to "a" were lost.
 //
-// It has only what concerns the finding's key: both holders, the faults in effect, the
-// changes of role.
+// It has the events that concern the finding's key: both holders, the faults in effect, the changes of role.
 type Counterexample struct {
 	Lock  string `json:"lock"`            // the lock
 	Title string `json:"title"`           // one sentence, which begins with the lock
@@ -59,8 +56,7 @@ type Scene struct {
 	To       int      `json:"to"`                 // the overlap has shown its effect
 }
 
-// NewCounterexample makes the counterexample of a finding. It needs nothing of the history but
-// the sessions; a history from elsewhere, without a plan and without probes, has a shorter one.
+// NewCounterexample makes the counterexample of a finding. Without a plan and probes in the history it is shorter.
 func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
 	if len(h.Events) == 0 {
 		return &Counterexample{Title: OneLine(f.Text)}
@@ -82,7 +78,7 @@ func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
 	return c
 }
 
-// story is what a finding is about, looked up once.
+// story is the part of a history that a finding is about.
 type story struct {
 	h       *history.History
 	holds   *hold.Book
@@ -91,10 +87,10 @@ type story struct {
 	// a held, and then b came; b is nil if the finding concerns one session, and both
 	// are nil if it concerns none.
 	a, b   *tenure
-	waiter string // who was overtaken; empty: nobody
+	waiter string // the client that was overtaken, if any
 	// meets is the position from which both held: b's grant, or where the finding was.
 	meets int
-	// ends is the last position that the story tells of.
+	// ends is the last position of the story.
 	ends int
 	harm harm
 }
@@ -138,8 +134,8 @@ func newStory(h *history.History, f checker.Finding) *story {
 	return s
 }
 
-// end is where the overlap has shown what it does: the first thing that a applies
-// after both hold, and its release if that follows.
+// end is the position at which the overlap has shown its effect: a's first operation after both held, and its
+// release if that follows.
 func (s *story) end() int {
 	end := max(s.meets, s.h.Position(s.finding.Event))
 	if s.a == nil {
@@ -154,24 +150,23 @@ func (s *story) end() int {
 	return end
 }
 
-// lostUpdateRule is the rule of findings about a write that undid others: its two
-// sessions need not have overlapped, so its text tells it better than a template.
+// lostUpdateRule is the rule of a write that undid others. Its sessions need not have overlapped, so the title is the
+// text of the finding.
 const lostUpdateRule = "lost-update"
 
-// overtakenRule is the rule of findings about a waiter and who was granted before it. The
-// two need not have held at once, and the waiter perhaps never did: so the story is of the
-// grant, and the finding's text tells of the waiter.
+// overtakenRule is the rule of a grant to a client before one that had waited for longer. The story is about the
+// grant, because the waiter may never have held.
 const overtakenRule = "overtaken"
 
 func (s *story) lock() string { return first(OneLine(s.h.Header.Lock), "the lock") }
 
-// title says who did what to whom.
+// title is the violation in one line.
 func (s *story) title() string {
 	lock, key := s.lock(), quoteKey(s.key)
 	a, b := s.a, s.b
 	switch {
 	case s.waiter != "" && a != nil:
-		return fmt.Sprintf("%s granted %s to %s before %s, who had waited for longer", lock, key, a.name, s.waiter)
+		return fmt.Sprintf("%s granted %s to %s before %s, which had waited for longer", lock, key, a.name, s.waiter)
 	case a == nil || b == nil || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
 		return lock + ": " + OneLine(s.finding.Text)
 	case s.finding.Class == checker.Overstay:
@@ -199,9 +194,8 @@ func (s *story) label() string {
 	return strings.Join(parts, ", ")
 }
 
-// late tells which of the two worked beyond its lease, and the other. It makes no
-// difference to the class which of them was granted first: a client that was
-// paused inside its acquire comes second with a lease that is long over.
+// late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
+// client that was paused inside its acquire has a lease that is long over.
 func (s *story) late() (late, other *tenure) {
 	switch {
 	case s.a.overstayed(s.ends):
@@ -217,8 +211,7 @@ func (s *story) late() (late, other *tenure) {
 	return s.a, s.b
 }
 
-// faults are those of the history up to the end of the story, in the order in which they
-// began; -1 stands for what comes later, too, which is not told.
+// faults are the faults up to the end of the story, in the order in which they began. Later positions are -1.
 func (s *story) faults() []history.Fault {
 	var all []history.Fault
 	for _, f := range s.h.Faults {
@@ -239,7 +232,7 @@ func (s *story) faults() []history.Fault {
 	return all
 }
 
-// concerns tells whether a fault struck a server, or one of the clients of this story.
+// concerns reports whether a fault affects a server or one of the clients of this story.
 func (s *story) concerns(f history.Fault) bool {
 	for _, target := range f.Targets {
 		if !history.ParseParty(target).IsClient() || s.a == nil || f.Strikes(s.a.session.Client) || s.b != nil && f.Strikes(s.b.session.Client) {
@@ -249,7 +242,7 @@ func (s *story) concerns(f history.Fault) bool {
 	return len(f.Targets) == 0
 }
 
-// pauseOf is the last pause of a holder's client that reaches into its tenure.
+// pauseOf is the last pause of a holder's client after its acquire began.
 func (s *story) pauseOf(t *tenure) (history.Fault, bool) {
 	all := s.faults()
 	for i := len(all) - 1; i >= 0; i-- {

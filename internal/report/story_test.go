@@ -39,7 +39,7 @@ func TestStory(t *testing.T) {
 }
 
 // TestDrawnLines has a moment or a word before each line but the headline, and a gap before each note, so that
-// a narrow page wraps only the text beside them.
+// a narrow page wraps only the text next to them.
 func TestDrawnLines(t *testing.T) {
 	h, f := failover(t)
 	whens, gaps, rails := 0, 0, 0
@@ -120,7 +120,7 @@ func anyHistory(t *rapid.T) (*history.History, checker.Finding) {
 		client := int32(rapid.IntRange(0, 3).Draw(t, "client"))
 		name := fmt.Sprintf("%d.%d", client, i)
 		names = append(names, name)
-		process := history.Process(i) // of its own, so that nobody is outstanding twice
+		process := history.Process(i) // of its own, so that no process has two calls at once
 		op := func(f string, answers ...history.Type) bool {
 			e := history.Event{Process: process, Client: client, Type: history.Invoke, F: f, Session: name}
 			switch f {

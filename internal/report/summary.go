@@ -7,13 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// SummaryMax is what summary.md stays below, in bytes, whatever the run: it is
-// made to be pasted into a merge request or a step summary, and those have limits.
+// SummaryMax bounds summary.md in bytes, because merge requests and step summaries have limits.
 const SummaryMax = 64 << 10
 
-// Summary writes summary.md: the verdict in a sentence, the table, the counterexamples and
-// the command that repeats the run. What does not fit is left out from the end of
-// each part, and the summary says so.
+// Summary writes summary.md: the conclusion, the tables, the counterexamples and the command that repeats the run. It
+// cuts the end of parts that do not fit, with a note.
 func Summary(w io.Writer, r *Result) error {
 	head := summaryHead(r)
 	foot := summaryFoot(r)
@@ -33,7 +31,7 @@ func summaryHead(r *Result) string {
 	}
 	fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, Plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
 	if r.Interrupted {
-		b.WriteString("**The run was stopped early: judged is what was recorded by then.**\n\n")
+		b.WriteString("**The run was stopped early: the verdicts are on what was recorded by then.**\n\n")
 	}
 	if trouble := r.Trouble(); trouble != "" {
 		fmt.Fprintf(&b, "**%s**\n\n", MarkdownText(trouble))
@@ -56,25 +54,21 @@ func summaryFoot(r *Result) string {
 	return b.String()
 }
 
-// summaryTable is the table of the screen, and what the locks' remarks say below it.
+// summaryTable is the table of the screen, with the remarks on the locks below.
 func summaryTable(r *Result, bytesMax int) string {
 	var b, remarks strings.Builder
-	titles, rule := "|", "|"
+	rule := "|"
 	for _, c := range columns {
-		titles += " " + strings.ToLower(c.title) + " |"
 		if c.right {
 			rule += " --: |"
 		} else {
 			rule += " --- |"
 		}
 	}
-	b.WriteString(titles + "\n" + rule + "\n")
+	b.WriteString(markdownHead(Titles()) + rule + "\n")
 	left := 0
 	for i, row := range cells(r) {
-		line := "|"
-		for _, cell := range row {
-			line += " " + MarkdownText(cell) + " |"
-		}
+		line := markdownRow(row)
 		remark := r.Locks[i].Remark()
 		if remark != "" {
 			remark = "- " + MarkdownText(remark) + "\n"
@@ -83,7 +77,7 @@ func summaryTable(r *Result, bytesMax int) string {
 			remark += "- " + MarkdownText(r.Locks[i].Lock+": "+note) + "\n"
 		}
 		for _, c := range r.Locks[i].Checks {
-			if c.Note != "" { // that the other reading of releases says something else, say
+			if c.Note != "" {
 				remark += "- " + MarkdownText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"
 			}
 		}
@@ -92,7 +86,7 @@ func summaryTable(r *Result, bytesMax int) string {
 			left++
 			continue
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(line)
 		remarks.WriteString(remark)
 	}
 	if left > 0 {
@@ -105,26 +99,19 @@ func summaryTable(r *Result, bytesMax int) string {
 	return b.String()
 }
 
-// summaryFigures is the table of what the first one has no room for.
+// summaryFigures is the table of the other figures.
 func summaryFigures(r *Result, bytesMax int) string {
 	var b strings.Builder
-	b.WriteString("|")
-	for _, title := range FiguresTitles {
-		b.WriteString(" " + strings.ToLower(title) + " |")
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --: |", len(FiguresTitles)-1) + "\n")
+	b.WriteString(markdownHead(FiguresTitles) + "| --- |" + strings.Repeat(" --: |", len(FiguresTitles)-1) + "\n")
 	left := 0
 	for i := range r.Locks {
-		line := "|"
-		for _, cell := range r.Locks[i].Cells() {
-			line += " " + MarkdownText(cell) + " |"
-		}
+		line := markdownRow(r.Locks[i].Cells())
 		const reserve = 700 // for what ends the table
 		if b.Len()+len(line)+reserve > bytesMax {
 			left++
 			continue
 		}
-		b.WriteString(line + "\n")
+		b.WriteString(line)
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
@@ -136,8 +123,7 @@ func summaryFigures(r *Result, bytesMax int) string {
 	return b.String()
 }
 
-// summaryViolations are the counterexamples, that of the screen first. Controls
-// that do as expected are left out: they broke, as they always do.
+// summaryViolations are the counterexamples, the one of the screen first, without controls that are as expected.
 func summaryViolations(r *Result, bytesMax int) string {
 	var b strings.Builder
 	first, _, _ := r.FirstViolation()
@@ -155,15 +141,14 @@ func summaryViolations(r *Result, bytesMax int) string {
 		if l.Counterexample == nil {
 			continue
 		}
-		// The fence of backquotes has to be longer than any in the text, or the text
-		// would end it.
+		// The fence is longer than any sequence of backquotes in the text.
 		text := strings.Join(l.Counterexample.Text(), "\n")
 		fence := "```"
 		for strings.Contains(text, fence) {
 			fence += "`"
 		}
 		section := fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", MarkdownText(l.Lock), l.Found(), fence, text, fence)
-		const reserve = 100 // for the line that says what is left out
+		const reserve = 100 // for the note on the rest
 		if b.Len()+len(section)+reserve > bytesMax {
 			left++
 			continue
@@ -176,8 +161,19 @@ func summaryViolations(r *Result, bytesMax int) string {
 	return b.String()
 }
 
-// MarkdownText makes a text of any origin fit for a cell: one line, short, and nothing
-// in it that Markdown or HTML would take for its own.
+// markdownHead is the first row of a table.
+func markdownHead(titles []string) string { return strings.ToLower(markdownRow(titles)) }
+
+// markdownRow is a row of a table.
+func markdownRow(cells []string) string {
+	row := "|"
+	for _, cell := range cells {
+		row += " " + MarkdownText(cell) + " |"
+	}
+	return row + "\n"
+}
+
+// MarkdownText makes a text safe for a cell of a table: one line, short, with Markdown and HTML escaped.
 func MarkdownText(s string) string {
 	const bytesMax = 300
 	return markdown(cutBytes(OneLine(s), bytesMax))
@@ -187,7 +183,7 @@ func markdown(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(s)
 }
 
-// code sets a command so that it can be copied.
+// code formats a command as code.
 func code(s string) string {
 	fence := "`"
 	for strings.Contains(s, fence) {
@@ -199,7 +195,7 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// cutBytes cuts a text to a size without cutting a character in two.
+// cutBytes cuts a text to a size at the end of a character.
 func cutBytes(s string, bytesMax int) string {
 	if len(s) <= bytesMax {
 		return s

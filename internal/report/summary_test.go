@@ -49,7 +49,7 @@ func TestSummaryStaysSmall(t *testing.T) {
 func TestJUnit(t *testing.T) {
 	for name, make := range map[string]func(*testing.T) *Result{"sample": sample, "troubled": troubled} {
 		r := make(t)
-		r.Of("no-lock").Counterexample = &Counterexample{Title: "an escape \x1b[31m and ]]> and <xml>"}
+		r.Find("no-lock").Counterexample = &Counterexample{Title: "an escape \x1b[31m and ]]> and <xml>"}
 		r.Locks = append(r.Locks, Lock{Lock: "broken", Error: "start redis-server: exit status 1"})
 		var b strings.Builder
 		if err := JUnit(&b, r); err != nil {

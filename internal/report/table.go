@@ -9,20 +9,19 @@ import (
 	"lockbench/internal/history"
 )
 
-// The marks at the end of a line. They stand beside words that say the same.
+// The marks at the end of a row.
 const (
 	markExpected    = "✓"
 	markUnexpected  = "✗"
 	markUnknown     = "?"
 	markUnsupported = "-"
-	markNote        = "!" // at the beginning of a line, of what the lock's author should know
+	markNote        = "!" // before a note to the lock's author
 )
 
-// column is one column of the table of locks. The screen and the summary show the
-// same table, so it is made in one place.
+// column is one column of the table of locks, on the screen, in the summary and on the page.
 type column struct {
 	title string
-	short string // the title where room is scarce; empty: the same
+	short string // the title on narrow screens; empty: the same
 	right bool   // figures stand to the right
 	cell  func(l *Lock) string
 }
@@ -34,7 +33,7 @@ var columns = []column{
 		if l.Class == checker.NoClass || l.Word() != l.Verdict.String() {
 			return l.Word()
 		}
-		// Padded, so that the classes stand below each other.
+		// The padding aligns the classes.
 		return pad(l.Word(), len("violated")) + "  " + l.Class.String()
 	}},
 	{"EPISODES", "", true, func(l *Lock) string {
@@ -43,7 +42,7 @@ var columns = []column{
 	{"LOST WRITES", "LOST", true, func(l *Lock) string { return l.unlessIdle(Count(l.LostUpdates)) }},
 	{"GRANTS", "", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
 	{"OUTAGE", "", true, func(l *Lock) string {
-		if l.Control() { // has no servers that could be out
+		if l.Control() { // a control has no servers
 			return "-"
 		}
 		return l.unlessIdle(Seconds(l.OutageS))
@@ -97,7 +96,7 @@ func (l *Lock) servers() string {
 	return string(l.Topology)
 }
 
-// Word is the verdict, or failed or unsupported where there is none.
+// Word is the verdict, or failed or unsupported if there is none.
 func (l *Lock) Word() string {
 	switch {
 	case l.Error != "":
@@ -108,7 +107,7 @@ func (l *Lock) Word() string {
 	return l.Verdict.String()
 }
 
-// unlessIdle is a figure, or a dash for a lock that was never tried.
+// unlessIdle is a figure, or a dash for a lock that took no part.
 func (l *Lock) unlessIdle(figure string) string {
 	if l.Unsupported != "" || l.Error != "" && l.Episodes == 0 {
 		return "-"
@@ -116,7 +115,7 @@ func (l *Lock) unlessIdle(figure string) string {
 	return figure
 }
 
-// Mark is the sign at the end of a row: as expected, or not.
+// Mark is the mark at the end of a row: as expected, or not.
 func (l *Lock) Mark() string {
 	switch {
 	case l.Error != "":
@@ -131,7 +130,7 @@ func (l *Lock) Mark() string {
 	return markUnexpected
 }
 
-// Look names the colour of a lock on a page, which depends on what was found and not on what was expected.
+// Look names the colour of a lock on a page. It depends on the verdict, not on the expectation.
 func (l *Lock) Look() string {
 	switch {
 	case l.Error != "":
@@ -156,8 +155,7 @@ func (l *Lock) paint() paint {
 	return noPaint
 }
 
-// Remark says about a lock what the table has no column for: why nothing could be
-// said, or why what was said is not what was expected. Empty for most.
+// Remark explains an unknown or unexpected verdict. It is empty for most locks.
 func (l *Lock) Remark() string {
 	switch {
 	case l.Error != "":
@@ -167,7 +165,7 @@ func (l *Lock) Remark() string {
 	}
 	var parts []string
 	if l.Wrong {
-		parts = append(parts, "wrong on purpose, so nothing is expected of it")
+		parts = append(parts, "wrong on purpose, so it has no expectation")
 	}
 	if !l.AsExpected {
 		parts = append(parts, l.unexpected())
@@ -184,14 +182,13 @@ func (l *Lock) Remark() string {
 	if also := l.also(); also != "" {
 		parts = append(parts, also)
 	}
-	if l.AsExpected && !l.Wrong { // unknown, and that is what the scenario says
+	if l.AsExpected && !l.Wrong { // unknown, as the scenario expects
 		return l.Lock + ": " + l.Verdict.String() + ": " + strings.Join(parts, "; ")
 	}
 	return l.Lock + ": " + strings.Join(parts, "; ")
 }
 
-// also says which promises were broken beside the one that the verdict tells of. Of a
-// control nobody expects any.
+// also names findings of other checkers than that of the verdict. It is empty for controls.
 func (l *Lock) also() string {
 	told, ok := l.FirstFinding()
 	if !ok || l.Control() {
@@ -213,7 +210,7 @@ func (l *Lock) also() string {
 	return "also " + strings.Join(parts, "; ")
 }
 
-// unexpected says what was expected and what was found in its place.
+// unexpected describes the difference from the expectation.
 func (l *Lock) unexpected() string {
 	return OneLine(first(l.Mismatch, fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())))
 }

@@ -9,31 +9,30 @@ import (
 	"lockbench/internal/history"
 )
 
-// tenure is one session as a story tells it: who, from when, and until when its
-// client could believe that it held.
+// tenure is the hold of one session, as its client knew it.
 type tenure struct {
 	h       *history.History
 	session *history.Session
 	hold    *hold.Hold
-	name    string // "client 3"; "session 3.17" where one client is both sides of a story
+	name    string // "client 3"; "session 3.17" if both holders have one client
 	granted int    // position of the answer that granted, or of the invocation if there is none
 }
 
-// leaseKind says what is known of the end of a lease.
+// leaseKind is what a client knows about the end of a lease.
 type leaseKind uint8
 
 const (
-	unknownLease leaseKind = iota // it has one, but from when it runs was not told
+	unknownLease leaseKind = iota // the start of the lease is unknown
 	noLease                       // it never ends by itself
-	knownLease                    // deadline says when
-	renewedLease                  // its library keeps it alive
+	knownLease                    // it ends at the deadline
+	renewedLease                  // its library renews it
 )
 
-// lease is how long a client could believe that it held, by what it knew at a position.
+// lease is the lease of a client as it knew it at a position.
 type lease struct {
 	kind     leaseKind
 	deadline time.Duration // known
-	length   time.Duration // asked for, or renewed at a time; 0 if nobody said
+	length   time.Duration // of the request or the renewal; 0 if unknown
 }
 
 func newTenure(b *hold.Book, s *history.Session) *tenure {
@@ -46,8 +45,7 @@ func newTenure(b *hold.Book, s *history.Session) *tenure {
 
 func clientName(client int32) string { return "client " + strconv.Itoa(int(client)) }
 
-// lease tells the end of the lease as of a position: of the grant, or of what was renewed
-// by then.
+// lease is the lease at a position, with the renewals up to then.
 func (t *tenure) lease(at int) lease {
 	first, last := t.hold.LeaseEnd(at)
 	l := lease{length: t.hold.Lease.Length}
@@ -68,7 +66,7 @@ func (t *tenure) lease(at int) lease {
 	return l
 }
 
-// words tell a lease beside the acquire that brought it.
+// words describe a lease after its acquire.
 func (l lease) words() string {
 	switch {
 	case l.kind == renewedLease && l.length > 0:
@@ -97,8 +95,7 @@ func (t *tenure) firstOp(after int, f string) (history.Op, bool) {
 	return history.Op{}, false
 }
 
-// lastWork is the last position up to a limit at which the client shows that it
-// took itself for the holder; the grant itself if nothing came after.
+// lastWork is the position of the last operation of the holder up to a limit, or of the grant.
 func (t *tenure) lastWork(limit int) int {
 	last := t.granted
 	for _, op := range t.session.Ops {
@@ -109,15 +106,14 @@ func (t *tenure) lastWork(limit int) int {
 	return last
 }
 
-// overstayed says whether the client worked on after its own lease had run out,
-// as seen up to a limit.
+// overstayed reports whether the client worked on after its lease had ended, up to a limit.
 func (t *tenure) overstayed(limit int) bool {
 	work := t.lastWork(limit)
 	l := t.lease(work)
 	return l.kind == knownLease && t.h.At(work).Time > l.deadline
 }
 
-// holds tells whether the session asked for a key.
+// holds reports whether the session is for a key.
 func holds(s *history.Session, key string) bool {
 	for _, k := range s.Keys {
 		if k == key {

@@ -8,27 +8,25 @@ import (
 	"golang.org/x/term"
 )
 
-// ScreenWidth is how wide anything written for a terminal may be. Wider terminals
-// are not filled: a table is read by columns, and a sentence by lines.
+// ScreenWidth is the maximum width of output for a terminal. Longer lines are hard to read.
 const ScreenWidth = 100
 
-// IsTerminal tells whether somebody may be looking at w as it is written.
+// IsTerminal reports whether w is a terminal that understands escape sequences.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// UseColor tells whether w should be coloured: a terminal, and nobody said NO_COLOR.
+// UseColor reports whether output to w is coloured: w is a terminal, and NO_COLOR is not set.
 func UseColor(w io.Writer) bool {
 	return IsTerminal(w) && os.Getenv("NO_COLOR") == ""
 }
 
-// columnsMin is the least that a width is taken for: below it lines would have no room for words.
+// columnsMin is the least width that is used.
 const columnsMin = 30
 
-// TerminalWidth is how many columns w has, at most ScreenWidth: what COLUMNS says, as users
-// and terminals set it, else the size of the terminal, else ScreenWidth. What is no file has
-// no columns.
+// TerminalWidth is the number of columns of w, at most ScreenWidth: COLUMNS if it is set, else the size of the
+// terminal. If w is not a terminal, it is ScreenWidth.
 func TerminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -43,8 +41,7 @@ func TerminalWidth(w io.Writer) int {
 	return max(columnsMin, min(columns, ScreenWidth))
 }
 
-// paint is a colour, as a terminal is told of it. A colour never says anything that
-// the words beside it do not.
+// paint is the code of a colour. Colours repeat the information of the words.
 type paint string
 
 const (
@@ -56,7 +53,7 @@ const (
 	dim     paint = "2"
 )
 
-// on colours a text, if there are colours.
+// on colours a text if color is set.
 func (p paint) on(text string, color bool) string {
 	if !color || p == noPaint || text == "" {
 		return text

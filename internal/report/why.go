@@ -8,8 +8,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// why says in one sentence whose fault it was, by the class of the finding and
-// with the numbers of this history.
+// why explains the class of the finding in one sentence.
 func (s *story) why() string {
 	switch s.finding.Class {
 	case checker.DoubleGrant:
@@ -36,13 +35,13 @@ func (s *story) whyDoubleGrant() string {
 	left := l.deadline - s.h.At(s.meets).Time
 	sign := "no sign of loss"
 	if lost := s.a.session.Lost; len(lost) > 0 && lost[0] <= s.meets {
-		sign = "was told of its loss only afterwards"
+		sign = "received the notice of loss only afterwards"
 	}
 	switch {
 	case l.kind == knownLease && left > 0:
 		return fmt.Sprintf("%s had %s of its lease left and %s: the lock was granted twice.", first, Stamp(left), sign)
 	case l.kind == knownLease:
-		// Beliefs met later: a renewed after b had come, or b's own belief began earlier.
+		// The lease of a was renewed after b's grant, or b's began earlier.
 		return fmt.Sprintf("%s and %s both had reason to believe that they held: the lock was granted twice.", first, s.b.name)
 	case l.kind == renewedLease:
 		return fmt.Sprintf("%s's lease was being renewed by its library and there was %s: the lock was granted twice.", first, sign)
@@ -80,16 +79,16 @@ func (s *story) whyOverstay() string {
 
 func (s *story) whyUndetermined() string {
 	if s.a == nil || s.b == nil {
-		return "Until when the clients could believe that they held cannot be told from this history."
+		return "The history does not show until when the clients could believe that they held."
 	}
 	who := s.a
 	if s.a.lease(s.meets).kind != unknownLease && s.b.lease(s.ends).kind == unknownLease {
 		who = s.b
 	}
 	if who.lease(s.meets).kind == unknownLease {
-		return fmt.Sprintf("Both held, but until when %s could believe so cannot be told: it waited for its grant, which says nothing of the lease's end.", who.name)
+		return fmt.Sprintf("Both held, but until when %s could believe so is unknown: it waited for its grant, which does not show the end of the lease.", who.name)
 	}
-	return "Both held, but the machine's clocks had moved against each other: until when they could believe so cannot be told."
+	return "Both held, but the machine's clocks had moved against each other: until when they could believe so is unknown."
 }
 
 func (s *story) whyStaleWrite() string {
@@ -112,7 +111,7 @@ func (s *story) whyStaleWrite() string {
 	if resource == history.Fenced {
 		return fmt.Sprintf("%s came after %s, but its token was not below the highest seen, so the check let it through.", who, whose)
 	}
-	return fmt.Sprintf("%s came after %s and nobody checks tokens.", who, whose)
+	return fmt.Sprintf("%s came after %s and the resource does not check tokens.", who, whose)
 }
 
 // sentence begins a sentence with a name.

@@ -104,15 +104,15 @@ func runMutants(t *testing.T, name string, all []*mutant, seed uint64) {
 	}
 	found := runOnce(t, s, names, seed, 1)
 	for _, m := range all {
-		if s.Episodes > 1 && !shows(found.Of(m.name), m.Class) {
+		if s.Episodes > 1 && !shows(found.Find(m.name), m.Class) {
 			later = append(later, m.name)
 		}
 	}
 	rest := runOnce(t, s, later, seed, s.Episodes)
 	for _, m := range all {
-		l, original := found.Of(m.name), rest.Of(m.Original)
+		l, original := found.Find(m.name), rest.Find(m.Original)
 		if slices.Contains(later, m.name) {
-			l = rest.Of(m.name)
+			l = rest.Find(m.name)
 		}
 		m.mu.Lock()
 		m.runs++

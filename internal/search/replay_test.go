@@ -64,7 +64,7 @@ func TestReplayRefuses(t *testing.T) {
 		spoil func()
 		want  string
 	}{
-		"another version":   {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `of version "sim/9"`},
+		"another version":   {func() { write(trial.InputFile, []byte(strings.Replace(string(input), `"sim/1"`, `"sim/9"`, 1))) }, `it has version "sim/9"`},
 		"no input":          {func() { write(trial.InputFile, []byte(`{"a":1}`)) }, "not a job of the simulation"},
 		"no JSON":           {func() { write(trial.InputFile, []byte(`sim`)) }, "not a job of the simulation"},
 		"an edited history": {func() { write(report.HistoryFile, []byte(strings.Replace(string(history), `"ok"`, `"fail"`, 1))) }, "edited or cut"},

@@ -91,7 +91,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 	if _, missing, err := Merge([]*Explored{two}); err != nil || len(missing) != 1 || missing[0] != 1 {
 		t.Errorf("part 2 alone: missing %v, %v; want part 1 missing", missing, err)
 	}
-	if _, _, err := Merge([]*Explored{two, two}); err == nil || !strings.Contains(err.Error(), "there twice") {
+	if _, _, err := Merge([]*Explored{two, two}); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("part 2 twice: %v", err)
 	}
 	other := *one

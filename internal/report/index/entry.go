@@ -15,7 +15,7 @@ import (
 	"lockbench/internal/report"
 )
 
-// entry is what the page keeps of a run.
+// entry is the data of a run.
 type entry struct {
 	result
 	Scenario string    `json:"scenario,omitempty"`
@@ -25,7 +25,7 @@ type entry struct {
 	Exit     int       `json:"exit"`
 	Stopped  bool      `json:"stopped,omitempty"`
 	Locks    []lock    `json:"locks,omitempty"`
-	Trouble  string    `json:"trouble,omitempty"` // why nothing is known of it
+	Trouble  string    `json:"trouble,omitempty"` // why it could not be read
 }
 
 // lock is one lock of a run.
@@ -34,13 +34,13 @@ type lock struct {
 	Found string `json:"found"` // violated double-grant
 	Look  string `json:"look"`
 	Odd   bool   `json:"odd,omitempty"`  // not as expected
-	Calm  bool   `json:"calm,omitempty"` // a control that did what it is there for
-	// Of the episodes that count, how many there were and in how many it broke.
+	Calm  bool   `json:"calm,omitempty"` // a control that is as expected
+	// The number of episodes that count, and of those with a violation.
 	Episodes int `json:"n,omitempty"`
 	Broke    int `json:"k,omitempty"`
 }
 
-// read reads what is not known yet, newest run first.
+// read reads new and changed results. The newest run is first.
 func read(root fs.FS, found []result, kept []entry) []entry {
 	byDir := map[string]entry{}
 	for _, e := range kept {
@@ -87,7 +87,7 @@ func readEntry(root fs.FS, r result) entry {
 	return e
 }
 
-// take keeps of a result what the page shows.
+// take sets the data of a result.
 func (e *entry) take(r *report.Result) {
 	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = r.Scenario, r.World, r.Seed, r.Started, r.Interrupted, r.ExitCode()
 	for i := range r.Locks {

@@ -1,9 +1,8 @@
 // Package index writes results/index.html: all runs of a results folder on one page,
 // in one file that needs no network.
 //
-// It knows runs by their result.json alone. Most runs were read before: the page keeps
-// what it knows of each, with size and time of the file that said so, and only files that
-// are new or changed are read again.
+// It reads result.json only. The page keeps the data of each run with size and time of its file, so that only new and
+// changed files are read again.
 package index
 
 import (
@@ -24,7 +23,7 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// File is what the page is called in a results folder.
+// File is the name of the page in a results folder.
 const File = "index.html"
 
 var (
@@ -45,10 +44,10 @@ const (
 	knownEnd   = `</script>`
 )
 
-// format is that of what the page keeps. A page of another one is read for nothing.
+// format is the format of the data in the page. Other formats are ignored.
 const format = 2
 
-// known is what the page keeps.
+// known is the data in the page.
 type known struct {
 	Format int     `json:"format"`
 	Runs   []entry `json:"runs"`
@@ -57,9 +56,8 @@ type known struct {
 // attemptsMax bounds how often the page is written while other runs end.
 const attemptsMax = 100
 
-// Write rewrites the index of a results folder. Runs that end together each write it.
-// The one that is last looks once more at what is there after it has written, so that no
-// run is left out, and no run waits for another.
+// Write writes the index of a results folder. If runs end at the same time, each writes it, and looks for new results
+// after that, so that no run is left out.
 func Write(root string) error {
 	kept, err := readKnown(filepath.Join(root, File))
 	if err != nil {
@@ -81,11 +79,10 @@ func Write(root string) error {
 		}
 		kept = runs
 	}
-	return fmt.Errorf("write the index of %s: runs end faster than it can be written; the next one writes it", root)
+	return fmt.Errorf("write the index of %s: runs end faster than it can be written; the next run writes it", root)
 }
 
-// readKnown is what the page that is there knows. A file that is not lockbench's is left
-// alone.
+// readKnown reads the data in a page. A file of another program is an error.
 func readKnown(path string) ([]entry, error) {
 	text, err := regular.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +92,7 @@ func readKnown(path string) ([]entry, error) {
 		return nil, fmt.Errorf("read the index of all runs: %w", err)
 	}
 	if !bytes.Contains(text[:min(len(text), 1024)], []byte(generator)) {
-		return nil, fmt.Errorf("write %s: it exists and is no index of lockbench; move it away to have one", path)
+		return nil, fmt.Errorf("write %s: it exists and is not an index of lockbench; move it away to get one", path)
 	}
 	_, rest, _ := bytes.Cut(text, []byte(knownBegin))
 	data, _, _ := bytes.Cut(rest, []byte(knownEnd))

@@ -8,26 +8,26 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// campaignFile tells a campaign's folder. The campaign is not read: its runs say it all.
+// campaignFile marks the folder of a campaign. The index reads the campaign's runs, not this file.
 const campaignFile = "campaign.json"
 
-// result is a result.json as it lies on the disk.
+// result identifies a version of a result.json.
 type result struct {
 	Dir      string `json:"dir"` // of the run, relative to the results folder, with slashes
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // nanoseconds
-	Page     string `json:"page"`     // what leads to more, in its folder; a report comes after its result
+	Page     string `json:"page"`     // the page of the run, in its folder; a report is written after its result
 }
 
-// shelf is what lies in a results folder.
+// shelf is the content of a results folder.
 type shelf struct {
 	results   []result
 	campaigns []string // the pages of campaigns, relative, with slashes
-	open      []string // folders of runs without a result.json: under way, or ended before they had one
+	open      []string // folders of runs without a result.json: in progress, or ended without one
 }
 
-// look finds the runs of a results folder: those that stand by themselves, in
-// <scenario>/<run>, and those of campaigns, in matrix/<campaign>/<world>/<scenario>/<run>.
+// look finds the runs of a results folder: <scenario>/<run>, and those of campaigns,
+// matrix/<campaign>/<world>/<scenario>/<run>.
 func look(root fs.FS) (shelf, error) {
 	var s shelf
 	outer, err := folders(root, ".")
@@ -35,11 +35,11 @@ func look(root fs.FS) (shelf, error) {
 		return s, err
 	}
 	for _, a := range outer {
-		if isFile(root, a, campaignFile) { // kept by itself, such as the reference
+		if isFile(root, a, campaignFile) { // a campaign outside of matrix, such as the reference
 			s.campaign(root, a)
 			continue
 		}
-		inner, _ := folders(root, a) // what cannot be read has no run that could be read
+		inner, _ := folders(root, a) // a folder that cannot be read has no runs
 		for _, b := range inner {
 			if !s.run(root, b) && isFile(root, b, campaignFile) {
 				s.campaign(root, b)
@@ -86,7 +86,7 @@ func (s *shelf) campaign(root fs.FS, dir string) {
 	}
 }
 
-// folders are those in a folder, by name; links are none.
+// folders are the folders in a folder, without links.
 func folders(root fs.FS, dir string) ([]string, error) {
 	entries, err := fs.ReadDir(root, dir)
 	if err != nil {

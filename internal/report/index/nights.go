@@ -17,11 +17,10 @@ import (
 	"lockbench/internal/report"
 )
 
-// NightsMost is how many nights are kept: a year of them.
+// NightsMost is how many nights are kept: one year.
 const NightsMost = 366
 
-// nightFile is a night in a file of its own: small, so that a year of them can be kept where runs
-// cannot.
+// nightFile is the file of a night. It is small, so that it can be kept longer than the runs.
 type nightFile struct {
 	Night int     `json:"night"` // the schema
 	Runs  []entry `json:"runs"`
@@ -29,15 +28,14 @@ type nightFile struct {
 
 const nightSchema = 1
 
-// KeepNight adds what came out in a night to the files of a folder, named after when it began
-// and its seed, and removes those of the oldest nights beyond a year. A night that is kept again
-// takes the place of itself.
+// KeepNight writes the file of a night, named after its time and seed, and removes nights beyond a year. It replaces
+// the file of the same night.
 func KeepNight(dir string, started time.Time, seed uint64, results []*report.Result) error {
 	night := nightFile{Night: nightSchema}
 	for _, r := range results {
 		e := entry{}
 		e.take(r)
-		e.Started = started // all of it is one night, whenever its parts ran
+		e.Started = started // all runs belong to one night
 		night.Runs = append(night.Runs, e)
 	}
 	text, err := json.Marshal(night)
@@ -61,7 +59,7 @@ func KeepNight(dir string, started time.Time, seed uint64, results []*report.Res
 	return err
 }
 
-// nightFiles are those of a folder, the oldest first.
+// nightFiles are the files of nights in a folder, the oldest first.
 func nightFiles(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "[0-9]*-*.json"))
 	if err != nil {
@@ -71,7 +69,7 @@ func nightFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// Nights are all that are kept in a folder. A file that cannot be read is named in the error, and the rest is returned.
+// Nights reads all nights in a folder. The error names files that cannot be read; the others are returned.
 func Nights(dir string) (Shelf, error) {
 	files, err := nightFiles(dir)
 	if err != nil {
@@ -82,7 +80,7 @@ func Nights(dir string) (Shelf, error) {
 		var night nightFile
 		text, readErr := regular.ReadFile(file)
 		if errors.Is(readErr, fs.ErrNotExist) {
-			continue // another process has pruned it
+			continue // another process has removed it
 		}
 		if readErr == nil {
 			readErr = json.Unmarshal(text, &night)

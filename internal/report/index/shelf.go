@@ -13,7 +13,7 @@ type Shelf struct {
 	found shelf
 }
 
-// Look looks what is in the folder now, and reads only what is new or changed.
+// Look returns the current state of the folder. It reads only new and changed results.
 func (s Shelf) Look(root fs.FS) (Shelf, error) {
 	found, err := look(root)
 	if err != nil {
@@ -22,13 +22,10 @@ func (s Shelf) Look(root fs.FS) (Shelf, error) {
 	return Shelf{read(root, found.results, s.runs), found}, nil
 }
 
-// Runs is how many runs have a result.
-func (s Shelf) Runs() int { return len(s.runs) }
-
-// Open are the folders of the runs that have none, relative, with slashes.
+// Open are the folders of runs without a result, relative, with slashes.
 func (s Shelf) Open() []string { return s.found.open }
 
-// Site is what the page has besides the runs where a program serves it.
+// Site is the data of a page that is served.
 type Site struct {
 	Live []Live
 }
@@ -45,5 +42,5 @@ func (s Shelf) Page(w io.Writer, site Site) error {
 	return write(w, s.runs, s.found.campaigns, &site)
 }
 
-// Leads is what leads to more of a run, for a link from the top of the site.
+// leads is the path of the page of a run.
 func (e *entry) leads() string { return "/" + path.Join(e.Dir, e.Page) }

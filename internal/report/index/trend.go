@@ -20,33 +20,33 @@ type Trend struct {
 	First, Last *Seen
 }
 
-// Night is what came out in one day, by the clock of Greenwich.
+// Night is the result of one day, UTC.
 type Night struct {
 	Day time.Time
 	Tally
 	Found []string // verdicts, each once
-	Href  string   // of its last run, if that is there
+	Href  string   // of its last run, if that still exists
 }
 
-// Tally are the episodes that count.
+// Tally counts episodes, and those with a violation.
 type Tally struct{ Episodes, Broke int }
 
-// Rate is the share in which it broke, with its bounds; nil without episodes.
+// Rate is the share of violating episodes with its bounds; nil without episodes.
 func (t Tally) Rate() *stats.Rate { return stats.RateOf(t.Broke, t.Episodes) }
 
-// Seen is a violation: when, what and where.
+// Seen is a violation of a run.
 type Seen struct {
 	At    time.Time
 	Found string
-	Href  string // empty: the run is not there
+	Href  string // empty: the run does not exist any more
 }
 
-// Subject is a lock over everything that is there.
+// Subject is a lock in all runs.
 type Subject struct {
 	Name string
 	Runs int
 	Tally
-	Broken []string // the scenarios in which it broke, each once
+	Broken []string // the scenarios with a violation, each once
 	Last   *Seen
 }
 
@@ -79,7 +79,7 @@ func (s Shelf) Locks() []Subject {
 	return all
 }
 
-// Trends are those of one lock: where it breaks most often first.
+// Trends are the trends of one lock, the highest rate first.
 func (s Shelf) Trends(name string) []Trend {
 	type place struct{ scenario, world string }
 	found := map[place]*Trend{}
@@ -131,7 +131,7 @@ func (s Shelf) Trends(name string) []Trend {
 func seen(e *entry, l *lock) *Seen {
 	s := &Seen{At: e.Started, Found: l.Found}
 	if e.Dir == "" {
-		return s // a night of which only the figures are left
+		return s // a night without its runs
 	}
 	s.Href = page.Href(e.leads())
 	if e.Page == page.File {

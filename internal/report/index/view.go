@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	page.Parts
 	Own       template.CSS
@@ -23,7 +23,7 @@ type view struct {
 	Rows      []row
 	Campaigns []link
 	Site      *Site // nil: a file
-	// What there is to choose from.
+	// The choices of the filters.
 	Scenarios, Locks, Worlds, Verdicts, Outcomes []string
 	Known                                        known
 }
@@ -37,7 +37,7 @@ type row struct {
 	Chips                []chip
 }
 
-// chip is a lock of a row. What broke leads to its story.
+// chip is a lock of a row. Href leads to the counterexample of a violation.
 type chip struct {
 	lock
 	Href string
@@ -45,7 +45,7 @@ type chip struct {
 
 type link struct{ Name, Href string }
 
-// unreadable is the outcome of a run of which nothing is known.
+// unreadable is the outcome of a run that could not be read.
 const unreadable = "cannot be read"
 
 func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
@@ -90,13 +90,13 @@ func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
 
 func choices(of map[string]bool) []string { return slices.Sorted(maps.Keys(of)) }
 
-// choice is a control that narrows the list to runs with one value.
+// choice is a filter of the list.
 type choice struct {
 	Name, Title string
 	Values      []string
 }
 
-// Choice is the control for one property of a run.
+// Choice is the filter for one property.
 func (view) Choice(name string, values []string) choice {
 	return choice{name, strings.ToUpper(name[:1]) + name[1:], values}
 }

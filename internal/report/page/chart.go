@@ -11,18 +11,18 @@ import (
 	"lockbench/internal/stats"
 )
 
-// charts are the grants and the latency of a run over its time.
+// charts are the grants and the latency over the time of a run.
 type charts struct {
 	Grants, Latency chart
 	Bands           []bar
 	Ticks           []bar
-	Bin             string // the length of one stretch
-	Together        bool   // faults that nobody could tell apart are one band
+	Bin             string // the length of one bin
+	Together        bool   // some bands stand for several faults
 }
 
-// chart is one of them, in shares of its width and height.
+// chart is a chart in shares of its width and height.
 type chart struct {
-	Area  string // the points of what is filled
+	Area  string // the points of the filled area
 	Lines []line
 	Max   string
 	Mid   string
@@ -30,7 +30,7 @@ type chart struct {
 
 type line struct{ Kind, Points string }
 
-// binsN is how many stretches a run is cut into: about what a screen can tell apart.
+// binsN is the number of bins, for the width of a screen.
 const binsN = 160
 
 func newCharts(h *history.History, faults []history.Fault) *charts {
@@ -77,8 +77,7 @@ func newCharts(h *history.History, faults []history.Fault) *charts {
 	return c
 }
 
-// latencyChart has a logarithmic scale, whole decades from the fastest to the slowest:
-// what a fault costs is a hundred times what the rest costs.
+// latencyChart has a logarithmic scale of whole decades, because latency during a fault is a hundred times higher.
 func latencyChart(bins []stats.Bin, x func(time.Duration) float64) chart {
 	low, high := math.Inf(1), 0.0
 	for _, b := range bins {
@@ -96,7 +95,7 @@ func latencyChart(bins []stats.Bin, x func(time.Duration) float64) chart {
 		var path strings.Builder
 		pen := "M"
 		for _, b := range bins {
-			if b.Grants == 0 { // a gap, and not a zero: nobody got the lock
+			if b.Grants == 0 { // a gap, because there was no grant
 				pen = "M"
 				continue
 			}

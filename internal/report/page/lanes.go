@@ -12,37 +12,37 @@ import (
 	"lockbench/internal/report"
 )
 
-// timeline is a stretch of a history with a lane for each that took part.
+// timeline is a drawing of a part of a history, with a lane for each fault, server and client.
 type timeline struct {
 	From, To time.Duration
 	Caption  string
 	Lanes    []lane
 	Bands    []bar // of faults, over all lanes
-	Marks    []bar // moments, as lines over all lanes
+	Marks    []bar // times, as lines over all lanes
 	Ticks    []bar // of the axis
 	ID       string
 	Height   int
-	StoryID  string // the story that tells the same in words, if there is one
+	StoryID  string // the element with the counterexample, if there is one
 }
 
-// toldBy names the story beside a timeline, if there is a timeline.
+// toldBy links a timeline to its counterexample. t may be nil.
 func (t *timeline) toldBy(story string) {
 	if t != nil {
 		t.StoryID = story
 	}
 }
 
-// Says is the timeline in one sentence, for whoever does not see it.
+// Says describes the timeline for screen readers.
 func (t *timeline) Says() string {
 	said := fmt.Sprintf("Timeline of %s, from %s to %s of the run, with faults, holds and attempts as bars",
 		report.Plural(len(t.Lanes), "lane"), report.Stamp(t.From), report.Stamp(t.To))
 	if t.StoryID != "" {
-		said += "; the story tells the same in words"
+		said += "; the counterexample has the same in words"
 	}
 	return said + "."
 }
 
-// lane is one row of it.
+// lane is one row of a timeline.
 type lane struct {
 	Name      string
 	Note      string // its role, or that it is one of the two
@@ -52,26 +52,25 @@ type lane struct {
 	H         int
 }
 
-// bar is something on a lane, in shares of the width.
+// bar is an interval on a lane, in shares of the width.
 type bar struct {
 	Kind  string // hold, held (another key), wait, unknown, belief, overlap, fault, band, master
 	X, W  string // per cent
 	Label string
-	Told  string // for the hover: who, what, from when until when, and the lines
+	Told  string // the tooltip
 	Y, H  int
 	from  time.Duration
 	to    time.Duration
-	joins bool // may be put together with its neighbours
-	n     int  // how many it stands for
+	joins bool // may be joined with its neighbours
+	n     int  // how many bars it stands for
 }
 
-// What a lane and its parts are high, in pixels.
+// Heights in pixels, and bounds.
 const (
 	laneHigh   = 26
 	axisHigh   = 22
 	clientsMax = 24
-	// struckMax is how many bars a lane of faults has at most: a cut that comes and goes all
-	// the time is one long bar for whoever looks.
+	// struckMax bounds the bars of a lane of faults. A cut that comes and goes is drawn as one bar.
 	struckMax = 60
 )
 
@@ -85,7 +84,7 @@ type drawer struct {
 	met    []meeting
 }
 
-// window is what is drawn: the scene with a margin, so that one sees what led to it.
+// window is the scene with a margin, which shows its cause.
 func (d *drawer) window(margin float64) (from, to time.Duration) {
 	a, b := d.h.At(d.scene.From), d.h.At(max(d.scene.From, d.scene.To))
 	if a == nil || b == nil {
@@ -93,7 +92,7 @@ func (d *drawer) window(margin float64) (from, to time.Duration) {
 	}
 	from, to = a.Time, b.Time
 	for _, f := range d.faults {
-		// What is in force when it begins belongs to it, if it struck shortly before.
+		// A fault that began shortly before the scene belongs to it.
 		if at := d.h.At(f.Begins).Time; at < from && from-at < (to-from)/4 && (f.Healed < 0 || f.Healed > d.scene.From) {
 			from = at
 		}
@@ -102,8 +101,8 @@ func (d *drawer) window(margin float64) (from, to time.Duration) {
 	return max(0, from-pad), min(to+pad, d.h.Events[len(d.h.Events)-1].Time+1)
 }
 
-// draw makes the timeline of a stretch; with only set, of these clients alone and the
-// nodes that were struck.
+// draw makes the timeline from one time to another. If only is set, it has only these clients and the servers with
+// faults.
 func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, barsMax int) *timeline {
 	if to <= from {
 		return nil
@@ -157,7 +156,7 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 	return t
 }
 
-// caption says what was left out.
+// caption describes the timeline and what it leaves out.
 func (d *drawer) caption(t *timeline, joined, total, struck, left int, gap time.Duration) string {
 	events := 0
 	for i := range d.h.Events {
@@ -181,9 +180,9 @@ func (d *drawer) caption(t *timeline, joined, total, struck, left int, gap time.
 
 func (d *drawer) concerned(s *history.Session) bool { return slices.Contains(d.scene.Holders, s) }
 
-// clients are those that have something in the stretch, the two of the scene in any case.
+// clients are the clients with sessions in the timeline, the holders of the scene first if there are too many.
 func (d *drawer) clients(t *timeline, only map[int32]bool) (ids []int32, left int) {
-	busy := map[int32]int{} // how much it has to do with it
+	busy := map[int32]int{} // weights by client
 	for _, s := range d.h.Sessions {
 		if only != nil && !only[s.Client] {
 			continue
@@ -248,7 +247,7 @@ func (d *drawer) clientLane(t *timeline, id int32) lane {
 	return l
 }
 
-// rawEvent is the line of the history itself.
+// rawEvent is the line of an event in the history.
 func rawEvent(h *history.History, pos int) string {
 	line, err := history.AppendEvent(nil, h.At(pos))
 	if err != nil {
@@ -260,7 +259,7 @@ func rawEvent(h *history.History, pos int) string {
 
 func took(d time.Duration) string { return report.Millis(float64(d) / float64(time.Millisecond)) }
 
-// struck is the bar of a fault in a stretch.
+// struck is the bar of a fault in a timeline.
 func (d *drawer) struck(t *timeline, f history.Fault) (bar, bool) {
 	from, to := d.h.At(f.Begins).Time, d.h.Events[len(d.h.Events)-1].Time
 	if f.Healed >= 0 {
@@ -283,7 +282,7 @@ func (d *drawer) struck(t *timeline, f history.Fault) (bar, bool) {
 	return b, true
 }
 
-// faultLanes are one for each name of a fault, above all others.
+// faultLanes has a lane for each kind of fault.
 func (d *drawer) faultLanes(t *timeline) []lane {
 	var lanes []lane
 	for _, f := range d.faults {
@@ -307,8 +306,8 @@ func (d *drawer) faultLanes(t *timeline) []lane {
 	return lanes
 }
 
-// nodeLanes are those of the servers that were struck or changed their role; with
-// struckOnly only of those.
+// nodeLanes has a lane for each server with a fault or a change of role and, without struckOnly, for each server that
+// granted.
 func (d *drawer) nodeLanes(t *timeline, struckOnly bool) []lane {
 	bars := map[string][]bar{}
 	for _, r := range d.roles() {
@@ -316,7 +315,7 @@ func (d *drawer) nodeLanes(t *timeline, struckOnly bool) []lane {
 			continue
 		}
 		bars[r.node] = append(bars[r.node], bar{Kind: "master", from: r.from, to: r.to, n: 1, Label: "master",
-			Told: fmt.Sprintf("%s is seen as the master from %s\nline %d", r.node, report.Stamp(r.from), d.h.Line(r.at))})
+			Told: fmt.Sprintf("%s is the master from %s\nline %d", r.node, report.Stamp(r.from), d.h.Line(r.at))})
 	}
 	for _, f := range d.faults {
 		b, ok := d.struck(t, f)
@@ -345,7 +344,7 @@ func (d *drawer) nodeLanes(t *timeline, struckOnly bool) []lane {
 	return lanes
 }
 
-// grantedBy are the servers that the history names as granting.
+// grantedBy are the servers that granted, by the history.
 func (d *drawer) grantedBy() []string {
 	seen := map[string]bool{}
 	var names []string
@@ -364,14 +363,14 @@ func (d *drawer) grantedBy() []string {
 	return names
 }
 
-// role is a time in which a node was seen as the master.
+// role is a time in which probes saw a node as the master.
 type role struct {
 	node     string
 	from, to time.Duration
 	at       int
 }
 
-// roles follow the probes: a node is the master until another one is.
+// roles are the roles in the history. A node is the master until another one is.
 func (d *drawer) roles() []role {
 	var all []role
 	end := d.h.Events[len(d.h.Events)-1].Time

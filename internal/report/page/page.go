@@ -24,7 +24,7 @@ import (
 	"lockbench/internal/report"
 )
 
-// File is what the page is called in a results folder.
+// File is the name of the page in the folder of a run.
 const File = "report.html"
 
 var (
@@ -38,7 +38,7 @@ var (
 	script string
 )
 
-// Parts are what every page of lockbench is made with: one look, one script.
+// Parts are the style and the script of all pages of lockbench.
 type Parts struct {
 	CSS template.CSS
 	JS  template.JS
@@ -49,14 +49,13 @@ func Shared() Parts { return Parts{CSS: template.CSS(style), JS: template.JS(scr
 
 var pages = template.Must(template.Must(template.New("page").Funcs(Words).Parse(markup)).Parse(lockMarkup))
 
-// barsAll is how many bars all drawings of a page have together, so that it opens at
-// once and stays below two megabytes, however many locks there are.
+// barsAll bounds the bars of all drawings of a page, so that the page stays below two megabytes.
 const barsAll = 6000
 
-// barsMost is how many one lock has at most: more nobody can tell apart.
+// barsMost bounds the bars of one lock, because more cannot be told apart.
 const barsMost = 1500
 
-// Lock is one lock's part of a page, made from its history, which need not be kept.
+// Lock is the part of a page about one lock.
 type Lock lockView
 
 // Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil.
@@ -69,8 +68,7 @@ func DrawSoFar(l *report.Lock, h *history.History, locks int) Lock {
 	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost), true))
 }
 
-// Save writes the page of a bundle, which has a result, into its folder. locks are the parts of
-// the result's locks.
+// Save writes the page of a bundle with a result into its folder. locks are the parts of the result's locks.
 func Save(b *report.Bundle, locks []Lock) error {
 	return b.Write(File, newView(os.DirFS(b.Dir), b.Result, locks).writeTo)
 }
@@ -103,7 +101,7 @@ func (v *view) writeTo(w io.Writer) error {
 	return nil
 }
 
-// WriteTo writes the page of the bundle in a folder again, from its result and its histories.
+// WriteTo writes the page of a folder again, from its result and its histories.
 func WriteTo(dir string) error {
 	b, err := report.Load(dir)
 	if err != nil {
@@ -123,7 +121,7 @@ func WriteTo(dir string) error {
 		trouble := ""
 		if path, ok := paths[l.Lock]; ok {
 			var err error
-			// One at a time: a history can be large.
+			// A history can be large, so only one is in memory at a time.
 			if h, err = history.ReadFile(path); err != nil {
 				trouble = "The history could not be read, so nothing is drawn: " + report.OneLine(err.Error())
 				h = nil
@@ -136,10 +134,10 @@ func WriteTo(dir string) error {
 	return Save(b, locks)
 }
 
-// link is a way to a file of the bundle.
+// link is a link to a file of the bundle.
 type link struct{ Name, Href string }
 
-// files are those of a folder of the bundle that are there, as relative links.
+// files are links to the files that exist.
 func files(dir fs.FS, names ...string) []link {
 	var links []link
 	for _, name := range names {
@@ -150,20 +148,19 @@ func files(dir fs.FS, names ...string) []link {
 	return links
 }
 
-// lockFiles are the files of a lock.
+// lockFiles are links to the files of a lock.
 func lockFiles(dir fs.FS, l *report.Lock) []link {
 	folder := report.FolderName(l.Lock)
 	return files(dir, path.Join(folder, report.HistoryFile), path.Join(folder, report.DrawingFile),
 		path.Join(folder, "sim.json"), path.Join(folder, report.LogsFolder))
 }
 
-// Href makes a path of the bundle fit for a link: what FolderName escapes with a per
-// cent sign would be taken for an escape of the address.
+// Href escapes a path for a link. FolderName writes per cent signs.
 func Href(path string) string {
 	return strings.NewReplacer("%", "%25", "+", "%2B", "#", "%23", "?", "%3F").Replace(path)
 }
 
-// textOf is a text file of the bundle; empty if there is none.
+// textOf is the beginning of a text file, or empty.
 func textOf(dir fs.FS, name string) string {
 	text, err := fs.ReadFile(dir, name)
 	if err != nil {

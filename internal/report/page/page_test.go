@@ -178,12 +178,12 @@ func TestPageIsWrittenAgainTheSame(t *testing.T) {
 	}
 }
 
-// The parts stand in the order in which people ask.
+// The parts have a fixed order.
 func TestPageOrder(t *testing.T) {
 	text := pageOf(t, failoverBundle(t))
 	at := 0
 	for _, part := range []string{`id="outcome"`, `id="again"`, `<h2>Verdicts`, `class="story"`, `id="lock-set-nx-drawing"`, `id="lock-set-nx-timeline"`,
-		`The plan as it happened`, `What each checker says`, `Over the whole run`, `What this does not show`, `Where this comes from`} {
+		`The plan as it happened`, `Verdict of each checker`, `Over the whole run`, `<h2>Limits`, `Where this comes from`} {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
 			t.Fatalf("%s is not there, or not in its place", part)
@@ -192,10 +192,10 @@ func TestPageOrder(t *testing.T) {
 	}
 }
 
-// What a reader must beware of stands in result.json, and the page knows no world by name.
+// The caveats come from result.json; the page knows no world by name.
 func TestPageTellsTheCaveats(t *testing.T) {
 	text := pageOf(t, failoverBundle(t))
-	for _, want := range []string{"<li>World sim is weak evidence.</li>", "nobody got a lock. Failovers are quick here.</li>", "The same history to the letter"} {
+	for _, want := range []string{"<li>World sim is weak evidence.</li>", "none got a lock. Failovers are quick here.</li>", "the same history, byte for byte"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -214,7 +214,7 @@ func TestPageTellsThePlan(t *testing.T) {
 	}
 }
 
-// It asks no network: no address but those of files beside it, and of a namespace.
+// The page uses no network: its only addresses are those of its files, and of a namespace.
 func TestPageNeedsNoNetwork(t *testing.T) {
 	text := pageOf(t, failoverBundle(t))
 	for _, found := range regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]{2,}[^"' <]*`).FindAllString(text, -1) {

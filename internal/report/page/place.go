@@ -11,13 +11,12 @@ import (
 	"lockbench/internal/report"
 )
 
-// join puts bars together that nobody could tell apart: of one kind, and closer to
-// each other than the gap. What concerns the two holders of the scene stays as it is.
+// join joins bars of one kind with less than gap between them. Bars of the two holders of the scene stay as they are.
 func join(bars []bar, gap time.Duration) []bar {
 	sorted := slices.Clone(bars)
 	slices.SortStableFunc(sorted, func(a, b bar) int { return cmp.Compare(a.from, b.from) })
 	var out []bar
-	last := map[string]int{} // by kind: the last one that may grow
+	last := map[string]int{} // by kind: the last one that may be extended
 	for _, b := range sorted {
 		i, ok := last[b.Kind]
 		if ok && b.joins && out[i].joins && b.from-out[i].to < gap {
@@ -34,8 +33,7 @@ func join(bars []bar, gap time.Duration) []bar {
 	return out
 }
 
-// atMost puts bars together, however different, until there are no more than so many in
-// a stretch of that length.
+// atMost joins bars until there are at most most of them in a timeline of the given length.
 func atMost(bars []bar, most int, length time.Duration) []bar {
 	for gap := length / 800; len(bars) > most && gap <= 2*length; gap *= 2 {
 		for i := range bars {
@@ -46,13 +44,13 @@ func atMost(bars []bar, most int, length time.Duration) []bar {
 	return bars
 }
 
-// kindWords say what a kind of bar shows.
+// kindWords describe kinds of bars.
 var kindWords = map[string]string{
 	"hold": "holds of the key", "held": "holds of other keys", "wait": "attempts to get a lock", "unknown": "attempts of unknown outcome",
 	"overlap": "times in which two held", "fault": "faults", "band": "faults", "master": "times as the master",
 }
 
-// place turns times into shares of the width, and stacks the lanes.
+// place computes the positions of all bars.
 func (d *drawer) place(t *timeline, ticksMax int) {
 	whole := float64(t.To - t.From)
 	at := func(when time.Duration) float64 {
@@ -89,14 +87,14 @@ func (d *drawer) place(t *timeline, ticksMax int) {
 	}
 }
 
-// shapes are where a kind of bar stands in its lane: what is to be told apart differs
-// in height and pattern, not in colour alone.
+// shapes are position and height of each kind of bar in its lane. Kinds differ in height and pattern, not in colour
+// alone.
 var shapes = map[string]struct{ y, h int }{
 	"hold": {5, 14}, "held": {8, 8}, "wait": {11, 3}, "unknown": {6, 12}, "belief": {21, 3},
 	"overlap": {5, 14}, "fault": {4, 18}, "master": {6, 14},
 }
 
-// tickStep is a round step that gives no more ticks than that.
+// tickStep is a round step for less than ticksMax ticks.
 func tickStep(length time.Duration, ticksMax int) time.Duration {
 	for step := time.Microsecond; ; step *= 10 {
 		for _, m := range []time.Duration{1, 2, 5} {

@@ -107,15 +107,14 @@ func TestRunPageOnScreens(t *testing.T) {
 	b.Calm(t)
 }
 
-// On a narrow screen a story's times stand beside the wrapped text, and a step of the plan
-// has a line of its own.
+// On a narrow screen the times of a story are next to the wrapped text, and each step of the plan has its own line.
 func TestNarrowStoryAndPlan(t *testing.T) {
 	dir := failoverBundle(t)
 	b := OpenBrowser(t)
 	b.On(t, Screen{Width: 390})
 	b.Open(t, filepath.Join(dir, File))
 	if got := JS[[]string](t, b, `[...document.querySelectorAll(".story .when")].filter(w => { const t = w.nextSibling.getBoundingClientRect(), r = w.getBoundingClientRect(); return r.right > t.left || r.height > 24; }).map(w => w.textContent)`); len(got) > 0 {
-		t.Errorf("these times do not stand beside what they tell: %q", got)
+		t.Errorf("these times are not next to their text: %q", got)
 	}
 	if !JS[bool](t, b, `[...document.querySelectorAll(".story .what")].some(w => w.getBoundingClientRect().height > 30)`) {
 		t.Error("no line of the story wraps, so the test shows nothing")
@@ -152,7 +151,7 @@ func TestTicksAfterResize(t *testing.T) {
 	b.Calm(t)
 }
 
-// Whoever does not see a drawing is told what it is, and where the same stands in words.
+// A drawing has a label for screen readers, and a link to its counterexample.
 func TestTimelineHasALabel(t *testing.T) {
 	dir := failoverBundle(t)
 	b := OpenBrowser(t)

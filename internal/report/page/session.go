@@ -11,7 +11,7 @@ import (
 	"lockbench/locks"
 )
 
-// sessionBars are the bars of one attempt: asking, holding, believing.
+// sessionBars are the bars of one session: acquiring, holding, and the lease as its client knew it.
 func (d *drawer) sessionBars(s *history.Session) []bar {
 	h := d.h
 	key := strings.Join(s.Keys, ", ")
@@ -38,7 +38,7 @@ func (d *drawer) sessionBars(s *history.Session) []bar {
 			report.OneLine(h.At(s.Acquire.Return).Error), lines(s.Acquire.Invoke, s.Acquire.Return))
 	default:
 		ask.Kind = "unknown"
-		ask.Told = fmt.Sprintf("%s asks for %q and nobody knows the answer\n%s", who, key, lines(s.Acquire.Invoke, s.Acquire.Return))
+		ask.Told = fmt.Sprintf("%s asks for %q, outcome unknown\n%s", who, key, lines(s.Acquire.Invoke, s.Acquire.Return))
 		if s.Acquire.Return < 0 {
 			ask.to = h.Events[len(h.Events)-1].Time
 		}
@@ -66,15 +66,15 @@ func (d *drawer) sessionBars(s *history.Session) []bar {
 			Told: fmt.Sprintf("%s could believe that it held %q until its lease ended at %s", who, key, report.Stamp(lease))}
 		if !known {
 			believed.to = hold.to
-			believed.Told = fmt.Sprintf("%s had no end of a lease to go by and could believe that it held %q until it let go", who, key)
+			believed.Told = fmt.Sprintf("%s did not know the end of a lease and could believe that it held %q until its release", who, key)
 		}
 		bars = append(bars, believed)
 	}
 	return append(bars, d.overlapBars(s, who)...)
 }
 
-// overlapBars are the stretches in which a session held the key of the scene while the
-// first holder did, who is drawn with all of them.
+// overlapBars are the times in which a session held the key of the scene together with the first holder. The first
+// holder has all of them.
 func (d *drawer) overlapBars(s *history.Session, who string) []bar {
 	if !d.paired || !slices.Contains(s.Keys, d.scene.Key) {
 		return nil
@@ -97,8 +97,7 @@ type meeting struct {
 	from, to time.Duration
 }
 
-// meetings finds them. Holding is what the clients took for it: from a grant to the
-// call of the release, whatever became of the lease.
+// meetings are all meetings. A client holds from its grant to its call of release, also beyond its lease.
 func (d *drawer) meetings() []meeting {
 	if !d.paired {
 		return nil

@@ -45,7 +45,7 @@ func siteOf(t testing.TB, root string, o site.Options) (*page.Browser, string) {
 	return b, server.URL
 }
 
-// shot keeps a picture of a page where somebody wants to look at it.
+// shot writes a picture of the page to LOCKBENCH_SHOTS, if that is set.
 func shot(t *testing.T, b *page.Browser, name string, s page.Screen) {
 	t.Helper()
 	dir := os.Getenv("LOCKBENCH_SHOTS")

@@ -7,10 +7,10 @@ import (
 	"lockbench/internal/shellword"
 )
 
-// Words are the functions that templates set texts with.
+// Words are the text functions of templates.
 var Words = template.FuncMap{"flags": flags, "quote": shellword.Quote}
 
-// flagForm is a flag with the word after it, in a text that is escaped already.
+// flagForm is a flag with its value in an escaped text.
 var flagForm = regexp.MustCompile(`\B--[a-z][a-z-]*(?:[ =][^\s;,]+)?`)
 
 // flags keeps each flag of a text on one line: a browser breaks lines after hyphens.

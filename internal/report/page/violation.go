@@ -18,22 +18,21 @@ var (
 
 var violationParts = template.Must(template.New("violation").Parse(violationMarkup))
 
-// Violation is what the drawing of a violation is about.
+// Violation identifies a drawing.
 type Violation struct {
 	Scenario, Lock, Class string
 	Seed                  uint64
 	Episode               int // 0: in none
 }
 
-// violationView is what the template shows.
+// violationView is the data of the template.
 type violationView struct {
 	Violation
 	Href string
 }
 
-// Frame writes a drawing of porcupine's with a title, a line that says what it shows and
-// leads back to the run, and the look of the other pages. The drawing lies in the folder
-// of its lock.
+// Frame writes a drawing of porcupine with a title, an explanation, a link to the report, and the style of the other
+// pages. The drawing is in the folder of its lock.
 func (v Violation) Frame(w io.Writer, draw func(io.Writer) error) error {
 	var drawn bytes.Buffer
 	if err := draw(&drawn); err != nil {
@@ -52,7 +51,7 @@ func (v Violation) Frame(w io.Writer, draw func(io.Writer) error) error {
 		}
 		text = bytes.Join([][]byte{before, b.Bytes(), after}, nil)
 	}
-	// Below porcupine's style, so that it has the last word.
+	// The style comes after porcupine's, which it overrides.
 	at := bytes.Index(text, []byte("</head>"))
 	if at < 0 {
 		return errors.New("frame the drawing: it has no </head>")

@@ -1,9 +1,8 @@
-// Package site serves a results folder to browsers: all runs, what came out for each lock
-// over the nights, reports with all their files, and runs that are under way as they go on.
+// Package site serves a results folder to browsers: all runs, each lock over time, reports with all their files, and
+// runs in progress.
 //
-// It reads and never writes. What it knows of runs comes from package index, and how
-// things look from package page; what is under way it reads from the histories, as they
-// are written, and asks a judge that it is handed.
+// It never writes. Package index reads the runs, and package page has the design. The page of a run in progress is made
+// from the histories as they are written.
 //
 //	/                       all runs
 //	/~/locks  /~/lock       locks over time
@@ -11,7 +10,7 @@
 //	/RUN/...                the files of the folder
 //
 // Files are opened below the folder (os.Root), so neither dots nor links lead out of it. Requests under a name other
-// than localhost are refused: a foreign page could point its own name at this address and read the answers.
+// than localhost are refused: another site could point its own name at this address and read the answers.
 package site
 
 import (
@@ -36,10 +35,10 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// Options are what a site is made of.
+// Options configure a site.
 type Options struct {
 	Root string // the results folder
-	// Judge says what the history of a lock shows that may not have ended.
+	// Judge judges the history of a lock, which may not have ended.
 	Judge func(name string, h *history.History) (report.Lock, error)
 }
 
@@ -94,7 +93,7 @@ func (s *Site) Close() error {
 	return s.root.Close()
 }
 
-// csp is what pages may do: show themselves, and ask this site for what is new.
+// csp is the policy of the site's own pages. They may fetch from this site.
 const csp = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // ServeHTTP answers GET and HEAD requests to an address or to localhost.
@@ -106,7 +105,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", csp)
 	if !knownHost(r.Host) {
-		http.Error(w, fmt.Sprintf("lockbench: this site is not called %q; ask for it by the address that `lockbench serve` has printed", r.Host), http.StatusMisdirectedRequest)
+		http.Error(w, fmt.Sprintf("lockbench: this site does not have the name %q; use the address that `lockbench serve` printed", r.Host), http.StatusMisdirectedRequest)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -117,7 +116,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// look is what is in the folder now.
+// look reads the folder.
 func (s *Site) look() (index.Shelf, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +135,7 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf)}) // who does not read on is gone
+	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf)}) // the client may be gone
 }
 
 // underWay are the runs without a result, the newest first.
@@ -155,7 +154,7 @@ func (s *Site) underWay(shelf index.Shelf) []index.Live {
 	return all
 }
 
-// claimed tells whether somebody is at work on a run.
+// claimed reports whether a process works on a run.
 func (s *Site) claimed(dir string) bool {
 	f, err := s.root.Open(dir)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *Site) claimed(dir string) bool {
 	return report.Claimed(f)
 }
 
-// frame is what every page of the site has.
+// frame is the data of all pages of the site.
 type frame struct {
 	page.Parts
 	Own    template.CSS
@@ -190,10 +189,10 @@ func knownHost(host string) bool {
 
 func (s *Site) show(w http.ResponseWriter, name string, view any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pages.ExecuteTemplate(w, name, view) // who does not read on is gone
+	_ = pages.ExecuteTemplate(w, name, view) // the client may be gone
 }
 
-// fail says what went wrong, without the folder's place.
+// fail answers with an error, without the path of the folder.
 func (s *Site) fail(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	if os.IsNotExist(err) {

@@ -97,7 +97,7 @@ func TestNothingOutsideTheFolder(t *testing.T) {
 	root := filepath.Join(top, "results")
 	dir := ran(t, root, "failover", 1, 3)
 	secret := filepath.Join(top, "secret.txt")
-	const words = "nobody may read this"
+	const words = "not for readers"
 	for _, err := range []error{
 		os.WriteFile(secret, []byte(words), 0o644),
 		os.WriteFile(filepath.Join(top, "result.json"), []byte(`{"schema":1,"scenario":"`+words+`"}`), 0o644),

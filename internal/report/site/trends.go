@@ -17,7 +17,7 @@ import (
 	"lockbench/internal/stats"
 )
 
-// locks lists all locks with what became of them.
+// locks is the page of all locks.
 func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
 	shelf, err := s.look()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
 	s.show(w, "locks", view)
 }
 
-// lock shows one over the nights.
+// lock is the page of one lock over time.
 func (s *Site) lock(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
 	shelf, err := s.look()
@@ -41,7 +41,7 @@ func (s *Site) lock(w http.ResponseWriter, r *http.Request) {
 	}
 	trends := shelf.Trends(name)
 	if len(trends) == 0 {
-		http.Error(w, fmt.Sprintf("lockbench: no run has a lock that is called %q", name), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("lockbench: no run has a lock with the name %q", name), http.StatusNotFound)
 		return
 	}
 	view := struct {
@@ -62,8 +62,7 @@ func asDrawn(trends []index.Trend) []trend {
 	return all
 }
 
-// Nights writes the page of all locks over the nights that are kept, in one file that needs no
-// network: a year of figures outlives the runs that they are from.
+// Nights writes the page of all locks over the nights that are kept, in one file that needs no network.
 func Nights(w io.Writer, shelf index.Shelf) error {
 	type section struct {
 		index.Subject
@@ -97,7 +96,7 @@ func Nights(w io.Writer, shelf index.Shelf) error {
 	return pages.ExecuteTemplate(w, "nights", view)
 }
 
-// trend is a lock in one scenario and world, for the template.
+// trend is the data of a lock in one scenario and world.
 type trend struct {
 	index.Trend
 	N int
@@ -123,11 +122,10 @@ func (t trend) Newest() []index.Night {
 	return all
 }
 
-// nightsDrawn is how many nights a drawing has room for.
+// nightsDrawn bounds the nights of a drawing.
 const nightsDrawn = 60
 
-// Drawing is the rate of each night as a dot between its bounds. Nights stand side by side:
-// those in which nothing was run take no room.
+// Drawing has the rate of each night as a dot between its bounds. Nights without a run take no room.
 func (t trend) Drawing() template.HTML {
 	nights := t.Nights[max(0, len(t.Nights)-nightsDrawn):]
 	var b strings.Builder

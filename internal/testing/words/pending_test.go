@@ -5,9 +5,6 @@ const notSwept = `
 checker
 checker/internal/locksim
 checker/internal/proof
-internal/report
-internal/report/page
-internal/report/site
 service
 service/consul
 service/etcd

@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/stats"
 )
 
-// notShown says what a reader must not take from the page.
+// notShown are the limits of the results.
 func notShown(r *report.Result) []string {
 	var said []string
 	fewest := 0
@@ -23,7 +23,7 @@ func notShown(r *report.Result) []string {
 		said = append(said, fmt.Sprintf("valid means that nothing was found, never that a lock is safe: 0 of %s still allows a rate of up to %s (95 %%).",
 			report.Plural(fewest, "episode"), report.Percent(high)))
 	}
-	said = append(said, "Only the faults of this one plan were tried, at the moments that this seed drew.")
+	said = append(said, "Only the faults of this plan were tested, at the times that were drawn from this seed.")
 	if r.WorldCaveat != "" {
 		said = append(said, r.WorldCaveat)
 	}
@@ -38,11 +38,11 @@ func notShown(r *report.Result) []string {
 			}
 		}
 	}
-	outage := "outage is the longest time in which somebody tried and nobody got a lock. " + r.ServersCaveat
+	outage := "outage is the longest time in which clients tried and none got a lock. " + r.ServersCaveat
 	return append(said, strings.TrimSpace(outage))
 }
 
-// provenance says where the page's figures come from.
+// provenance is the origin of the figures.
 func provenance(r *report.Result) [][2]string {
 	rows := [][2]string{{"scenario", r.Scenario}, {"seed", fmt.Sprint(r.Seed)}, {"world", r.World}}
 	add := func(name, text string) {

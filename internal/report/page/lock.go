@@ -1,0 +1,190 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockbench/checker"
+	"lockbench/checker/hold"
+	"lockbench/internal/history"
+	"lockbench/internal/report"
+	"lockbench/internal/stats"
+)
+
+// lockView is one lock's part of the page.
+type lockView struct {
+	ID, Name, Key    string
+	Word, Class      string
+	Mark             string
+	Control          bool
+	Folded           bool
+	Sentence         string
+	Remark           string
+	Trouble          string
+	Notes            []string // problems of its clients
+	Counterexample   []report.Drawn
+	CounterexampleID string
+	Drawing          *timeline
+	Timeline         *timeline
+	TimelineTitle    string
+	Plan             []planRow
+	PlanLeft         string // a remark on the rest
+	Checks           []checkRow
+	Findings         []group
+	Charts           *charts
+	Files            []link
+}
+
+// newLockView makes the part of a lock. soFar says that the history is still being written.
+func newLockView(l *report.Lock, h *history.History, barsMax int, soFar bool) lockView {
+	v := lockView{
+		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
+		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
+	}
+	if soFar {
+		v.Mark, v.Remark = "", "starting"
+		if l.Verdict != checker.Violated {
+			v.Key, v.Word, v.Sentence = notYet.Key, notYet.Text, "Nothing was found so far."
+		}
+	}
+	if l.Counterexample != nil {
+		v.Counterexample, v.CounterexampleID = l.Counterexample.Drawn(), v.ID+"-story"
+	}
+	if h == nil || len(h.Events) == 0 {
+		return v
+	}
+	faults := h.Faults
+	v.Charts = newCharts(h, faults)
+	d := &drawer{h: h, holds: hold.Find(h, false), faults: faults}
+	told := 0 // of the counterexample
+	if c := l.Counterexample; c != nil {
+		d.scene = sceneOf(h, c)
+		if f, found := l.FirstFinding(); found {
+			told, _ = h.EpisodeAt(h.Position(f.Event))
+		}
+	}
+	open := "did not happen: the run ended before, or its trigger did not occur"
+	if soFar {
+		v.Remark, open = phase(h), "to come"
+	}
+	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults, open), told)
+	if l.Counterexample != nil {
+		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
+		d.met = d.meetings()
+		from, to := d.window(0.08)
+		concerned := map[int32]bool{}
+		for _, s := range d.scene.Holders {
+			concerned[s.Client] = true
+		}
+		if len(concerned) > 0 {
+			v.Drawing = d.draw(v.ID+"-drawing", from, to, concerned, barsMax/4)
+			from, to = d.window(0.3)
+		}
+		v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, barsMax*3/4)
+		v.TimelineTitle = "Around the violation"
+		v.Drawing.toldBy(v.CounterexampleID)
+		v.Timeline.toldBy(v.CounterexampleID)
+		return v
+	}
+	// Without a violation, the page shows what the lock does now, or what it withstood.
+	if end := len(h.Events) - 1; soFar {
+		now := h.At(end).Time
+		d.scene = scene{From: end, Meets: -1, To: end}
+		v.Timeline = d.draw(v.ID+"-timeline", max(0, now-recently), now+1, nil, barsMax/2)
+		v.TimelineTitle = "The last ten seconds"
+	} else if len(faults) > 0 {
+		begin := h.At(faults[0].Begins).Time
+		d.scene = scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
+		v.Timeline = d.draw(v.ID+"-timeline", max(0, begin-200*time.Millisecond), min(begin+3*time.Second, h.Events[len(h.Events)-1].Time), nil, barsMax/2)
+		v.TimelineTitle = "Around the first fault"
+	}
+	return v
+}
+
+// notYet is the look of a lock of a run in progress in which nothing was found.
+var notYet = struct{ Key, Text string }{"none", "nothing so far"}
+
+// recently is how much of a run in progress is drawn.
+const recently = 10 * time.Second
+
+// phase says how far a lock of a run in progress has come, and which faults are in effect.
+func phase(h *history.History) string {
+	end := len(h.Events) - 1
+	text := "warming up"
+	if n, ok := h.EpisodeAt(end); ok {
+		text = fmt.Sprintf("episode %d", n)
+		if b := h.Header.Bounds; b != nil && b.Episodes > 0 {
+			text += fmt.Sprintf(" of %d", b.Episodes)
+		}
+	}
+	if n := len(h.Quiet); n > 0 && h.Quiet[n-1].Open {
+		text += ", recovery period"
+	}
+	for _, f := range h.Faults {
+		if f.Began() && f.Healed < 0 && f.Fails < 0 {
+			text += "; " + report.OneLine(cmp.Or(f.Text, f.Name))
+		}
+	}
+	return text
+}
+
+// scene is the part of a history that a counterexample is about, by positions.
+type scene struct {
+	Key             string
+	Holders         []*history.Session
+	From, Meets, To int
+}
+
+// sceneOf finds the scene of a counterexample in its history.
+func sceneOf(h *history.History, c *report.Counterexample) scene {
+	s := scene{Key: c.Scene.Key, From: h.Position(c.Scene.From), Meets: h.Position(c.Scene.Meets), To: h.Position(c.Scene.To)}
+	for _, name := range c.Scene.Sessions {
+		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
+			s.Holders = append(s.Holders, h.Sessions[i])
+		}
+	}
+	return s
+}
+
+// sentence is the result of one lock in words.
+func sentence(l *report.Lock) string {
+	rate := ""
+	if l.Rate != nil {
+		rate = fmt.Sprintf("%d of %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"))
+	}
+	switch {
+	case l.Error != "":
+		return "The harness failed, so there is no verdict: " + report.OneLine(l.Error)
+	case l.Unsupported != "":
+		return "The lock could not take part here: " + report.OneLine(l.Unsupported) + "."
+	case l.Verdict == checker.Unknown:
+		return "It could not be decided: " + report.OneLine(l.Why) + "."
+	case l.Verdict == checker.Valid && l.Rate != nil:
+		return fmt.Sprintf("Nothing was found: %s, and that still allows a rate of up to %s (95 %%).", rate, report.Percent(l.Rate.High))
+	case l.Verdict == checker.Valid:
+		return "Nothing was found, but no episode counts."
+	}
+	said := "It broke in " + rate
+	if rate == "" {
+		said = "It broke"
+	}
+	if after, ok := stats.Median(l.ViolationAfterS); ok {
+		said += fmt.Sprintf(", %s after the beginning of one (median)", report.Seconds(after))
+	}
+	if f, ok := l.FirstFinding(); ok {
+		said += ": " + report.OneLine(f.Text)
+	}
+	said += "."
+	switch {
+	case l.LostUpdates > 0:
+		said += fmt.Sprintf(" %s of %s writes were lost.", report.Count(l.LostUpdates), report.Count(l.Writes))
+	case l.FencedOff():
+		said += " Its fence kept the resource whole."
+	case l.Writes > 0:
+		said += " No write was lost."
+	}
+	return said
+}
