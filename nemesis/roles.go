@@ -56,7 +56,7 @@ func IsMember(word string, services []service.Service) bool {
 		return false // numbers are 1 or more, without leading zeros
 	}
 	return p.IsClient() || slices.ContainsFunc(services, func(s service.Service) bool {
-		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.Of(p.Kind)) > 0 })
+		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.InPart(p.Kind)) > 0 })
 	})
 }
 
@@ -199,7 +199,7 @@ func partNodes(c world.Cluster, target string) []string {
 		return nil
 	}
 	var names []string
-	for _, n := range c.Topology().Of(part) {
+	for _, n := range c.Topology().InPart(part) {
 		names = append(names, n.Name)
 	}
 	return names

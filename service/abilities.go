@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// What a service may be able to do beside serving. All of it is done directly, past all
-// faults, and returns when it was seen to be done.
+// Abilities that Servers may implement. Each works directly on the servers, past all faults, and
+// returns when the effect was observed.
 
 // Promoter can have its leader changed.
 type Promoter interface {
-	// Promote makes a follower the leader (node empty: one that the service picks)
-	// and returns when it is.
+	// Promote makes a follower the leader and returns when it leads. If node is empty, the service
+	// picks the follower.
 	Promote(ctx context.Context, node string) (string, error)
 }
 
@@ -26,45 +26,45 @@ type Sharded interface {
 
 // Replicates is a service whose followers may be behind.
 type Replicates interface {
-	// Offsets tells how much each data node has written or applied; nodes that do not
-	// answer are left out.
+	// Offsets returns how much each data node has written or applied. It omits nodes that do not
+	// answer.
 	Offsets(ctx context.Context) map[string]int64
-	// Nudge makes the leader write something to its followers that touches no key.
+	// Nudge makes the leader send its followers a write that touches no key.
 	Nudge(ctx context.Context, leader string) error
 }
 
-// Keeper can be asked what it keeps.
+// Keeper can report its keys and their remaining lifetimes.
 type Keeper interface {
-	// TTL tells how much longer the one server that keeps a key will do so, and which
-	// it is: Forever if it has no end, Gone if there is no such key.
+	// TTL returns the remaining lifetime of a key and the one node that holds the key. The lifetime
+	// is Forever for a key without an end, and Gone if the key does not exist.
 	TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error)
-	// Kept lists all keys of all leaders, and for how much longer they are kept.
+	// Kept returns all keys of all leaders with their remaining lifetimes.
 	Kept(ctx context.Context) (map[string]time.Duration, error)
 }
 
-// What a Keeper says of keys that do not run out, and of keys that there are not.
+// Special results of [Keeper.TTL].
 const (
 	Forever time.Duration = -1
 	Gone    time.Duration = -2
 )
 
-// Orderly is a service whose nodes an operator can give orders, by their names.
+// Orderly is a service whose nodes accept administrative orders, which are found by name.
 type Orderly interface {
 	Orders() map[string]Order
 }
 
 // The names of orders.
 const (
-	OrderFlush  = "flush"  // forget everything
-	OrderEvict  = "evict"  // forget all keys that have an end, as a node does that has run out of memory
-	OrderPoison = "poison" // put a value of another type in the place of a key
+	OrderFlush  = "flush"  // remove all keys
+	OrderEvict  = "evict"  // remove all keys that have an end, as a node does that has run out of memory
+	OrderPoison = "poison" // replace the value of a key by one of another type
 	OrderCure   = "cure"   // remove that value
 	OrderBusy   = "busy"   // answer no client for a time; the order returns when that has begun
 	// OrderDropSubscribers ends the connections of clients that listen for messages.
 	OrderDropSubscribers = "drop-subscribers"
 )
 
-// Order makes a node do something, and returns when it was seen to be done.
+// Order makes a node do something and returns when the effect was observed.
 type Order func(ctx context.Context, to OrderArgs) error
 
 // OrderArgs are the arguments of an order. Each order uses those that it needs.
@@ -73,7 +73,7 @@ type OrderArgs struct {
 	For       time.Duration
 }
 
-// OnNode is an order that needs a node alone.
+// OnNode is an order that needs only a node.
 func OnNode(do func(ctx context.Context, node string) error) Order {
 	return func(ctx context.Context, to OrderArgs) error { return do(ctx, to.Node) }
 }
@@ -83,31 +83,32 @@ func OnKey(do func(ctx context.Context, node, key string) error) Order {
 	return func(ctx context.Context, to OrderArgs) error { return do(ctx, to.Node, to.Key) }
 }
 
-// Clock tells by how much the clock of a node is wrong.
+// Clock reports by how much the clock of a node is wrong.
 type Clock interface {
 	ClockOffset(ctx context.Context, node string) (time.Duration, error)
 }
 
-// Rejoiner is a service whose others must be told of a node that lost its data before it is
-// started again.
+// Rejoiner is a service in which the other nodes must prepare for a node that lost its data, before
+// that node is started again.
 type Rejoiner interface {
-	// Rejoin tells them, and says whether the node joins them: [Place.Rejoins].
+	// Rejoin prepares the others and reports whether the node joins them: [Place.Rejoins].
 	Rejoin(ctx context.Context, node string) (joins bool, err error)
 }
 
-// Operated is a service whose nodes somebody must watch, who does what an operator does.
+// Operated is a service that needs a failover manager.
 type Operated interface {
-	// Operate watches until ctx ends.
+	// Operate runs the failover manager until ctx ends.
 	Operate(ctx context.Context)
 }
 
-// Opaque is a service whose requests nobody reads on the way, for a reason that stands in
-// the plan: no client can be stopped between two of them.
+// Opaque is a service whose requests lockbench cannot read on the way, so that no client can be
+// stopped between two requests. Opaque returns the reason, which is printed in the plan.
 type Opaque interface {
 	Opaque() string
 }
 
-// Identifier tells a node from all others, asked on a connection to its first port.
+// Identifier returns an identity that distinguishes a node from all others. It asks on a connection
+// to the first port of the node.
 type Identifier interface {
 	Identity(ctx context.Context, c net.Conn) (string, error)
 }

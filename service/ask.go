@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Each calls f for all items side by side, and joins the errors.
+// Each calls f for all items at the same time and joins the errors.
 func Each[T any](items []T, f func(T) error) error {
 	errs := make([]error, len(items))
 	var wg sync.WaitGroup
@@ -19,8 +19,7 @@ func Each[T any](items []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// Poll repeats what does not depend on one of our own processes alone, until it
-// succeeds or ctx ends.
+// Poll repeats try until it succeeds or ctx ends.
 func Poll(ctx context.Context, try func() error) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -42,8 +41,8 @@ func AwaitHealthy(ctx context.Context, g Group) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// On patience of its own, bounded by that of each question: what is missing is
-		// worth more than the news that the time is over.
+		// Healthy limits its own questions. Without ctx it reports the defect, which is more useful
+		// than the news that the time is over.
 		err := g.Healthy(context.WithoutCancel(ctx))
 		if err == nil {
 			return nil

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// HTTPTransport is an [http.Transport] on connections that somebody else makes, of HTTP/1.1 or of
-// HTTP/2. TLS is the dialler's.
+// HTTPTransport is an [http.Transport] for HTTP/1.1 or HTTP/2 on connections that dial makes. If TLS
+// is needed, dial adds it.
 func HTTPTransport(http2 bool, dial func(context.Context) (net.Conn, error)) *http.Transport {
 	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }, Protocols: new(http.Protocols)}
 	t.Protocols.SetHTTP1(!http2)
@@ -21,8 +21,8 @@ func HTTPTransport(http2 bool, dial func(context.Context) (net.Conn, error)) *ht
 	return t
 }
 
-// Once returns a function that dials by returning a connection that was made before. It fails when it
-// is called again, which a transport does after the connection has failed.
+// Once returns a dial function that returns c, and fails when it is called again. A transport calls it
+// again after the connection has failed.
 func Once(c net.Conn) func(context.Context) (net.Conn, error) {
 	var used atomic.Bool
 	return func(context.Context) (net.Conn, error) {
@@ -41,14 +41,14 @@ type HTTPRefusal struct {
 
 func (e *HTTPRefusal) Error() string { return e.Said }
 
-// AskHTTP asks once and reads the answer, which is JSON; nil: what it says does not matter. The
-// connection is the question's own: servers die and come back.
+// AskHTTP sends one request on its own connection and decodes the JSON answer, unless answer is nil.
+// It keeps no connections, because servers die and come back.
 func AskHTTP(ctx context.Context, http2 bool, dial func(context.Context) (net.Conn, error), method, path, body string, answer any) error {
 	r, err := http.NewRequestWithContext(ctx, method, "http://server"+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	// The transport may still dial when it has given up.
+	// The transport may still dial after it has given up.
 	var ended atomic.Pointer[error]
 	by := HTTPTransport(http2, func(ctx context.Context) (net.Conn, error) {
 		c, err := dial(ctx)
@@ -78,9 +78,9 @@ func AskHTTP(ctx context.Context, http2 bool, dial func(context.Context) (net.Co
 	return json.Unmarshal(text, answer)
 }
 
-// endingConn keeps why nothing more can be read. HTTP/2 says only "client conn could not be
-// established" where a connection ends before it has begun its first request, and a server that
-// wants a certificate says so in what is read there.
+// endingConn keeps the first error of Read. If a connection ends before its first request has begun,
+// HTTP/2 only says "client conn could not be established"; the error of Read says why, for example
+// that the server wants a client certificate.
 type endingConn struct {
 	net.Conn
 	why *atomic.Pointer[error]

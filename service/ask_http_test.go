@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// refuses ends a connection as a server does that wants a certificate: what is written goes out,
-// and what is read says why.
+// refuses behaves like the connection to a server that wants a client certificate: writing succeeds,
+// and reading returns the reason.
 type refuses struct{ net.Conn }
 
 var errCertificate = errors.New("remote error: tls: certificate required")
@@ -17,8 +17,7 @@ var errCertificate = errors.New("remote error: tls: certificate required")
 func (refuses) Write(b []byte) (int, error) { return len(b), nil }
 func (refuses) Read([]byte) (int, error)    { return 0, errCertificate }
 
-// What HTTP/2 knows depends on whether it has read before it writes. It is asked often, so that
-// both are met.
+// HTTP/2 may read before or after it writes. The test repeats the request to meet both.
 func TestAskHTTPSaysWhyTheServerEndedIt(t *testing.T) {
 	dial := func(context.Context) (net.Conn, error) {
 		c, other := net.Pipe()

@@ -6,44 +6,41 @@ import (
 	"net"
 )
 
-// Foreign is a service that can be used where somebody else runs it. Nothing is asked of the
-// servers but what a guest may ask: no setting is changed, and no key is touched that is not
-// under a prefix of lockbench's own.
+// Foreign is a service whose servers may be external. Lockbench sends such servers only requests
+// that a guest may send: it changes no setting, and touches only keys under its own prefix.
 type Foreign interface {
 	Service
-	// Schemes are what a URL of its servers may begin with, before a plus: "redis", "rediss".
+	// Schemes returns the schemes of URLs, up to a plus: "redis", "rediss".
 	Schemes() []string
-	// Locate reads the addresses by which a person names servers, each a URL, and says what they
-	// form. Its errors are wrong usage.
+	// Locate reads the URLs of servers, as a user passes them to --servers. Its errors are errors of usage.
 	Locate(urls []string) (Location, error)
-	// Login makes of a new connection to a server one on which a client that knows no secret can
-	// begin. It does TLS, see [Access.Secure], and says who it is. A refusal is a [LoginError]. What
-	// it returns has a CloseWrite, as connections of TCP and TLS have. If it fails, whoever has
-	// made the connection closes it.
+	// Login prepares a new connection for a client that has no credentials: it does TLS, see
+	// [Access.Secure], and logs in. A refusal is a [LoginError]. The result has a method CloseWrite,
+	// as connections of TCP and TLS have. If Login fails, the caller closes c.
 	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
-	// Survey asks the servers what there is. Dial connects to one of a role and has logged in.
+	// Survey asks the servers which nodes there are. Dial connects and logs in to a server of a role.
 	Survey(ctx context.Context, l Location, dial func(ctx context.Context, r Role, addr string) (net.Conn, error)) (Site, error)
-	// OpenForeign is the servers of a site, with what a guest may do to them whose keys begin with
-	// a prefix.
+	// OpenForeign returns the servers of a site. They touch only keys under the prefix.
 	OpenForeign(s Site, prefix string, h Host) ForeignServers
 }
 
-// Location is where servers of somebody else's are looked for.
+// Location is where external servers are looked for.
 type Location struct {
 	Topology Topology
-	Addrs    []string // host:port, of the nodes that clients are told
-	Master   string   // what watchers call the leader; empty: nobody watches
-	User     string   // of the data nodes; empty: the usual one
+	Addrs    []string // host:port, of the nodes whose addresses clients get
+	Master   string   // the name of the leader in watchers such as Sentinel; empty: there are no watchers
+	User     string   // of the data nodes; empty: the default user
 	TLS      bool
-	Database string // where a server has several
+	Database string // in services that have several
 	// Logins are the users and passwords by role. They reach servers and guests, and never a
 	// result, a history or a log.
 	Logins map[Role]Credentials
-	// Passwordless says that a user needs no password: the server decides.
+	// Passwordless reports that a user without a password is allowed: the server decides.
 	Passwordless bool
-	// ALPN is what is offered by TLS to be spoken; empty: nothing is said of it.
+	// ALPN are the protocols that TLS offers; empty: the extension is not sent.
 	ALPN []string
-	// NoLogin is why no user and no password can be given, and what can; empty: they can.
+	// NoLogin is why the service takes no user and password, and which alternative there is; empty: it
+	// takes them.
 	NoLogin string
 }
 
@@ -53,14 +50,14 @@ type Credentials struct{ User, Password string }
 // String hides the password.
 func (c Credentials) String() string { return c.User + ":xxxxx" }
 
-// Access is how a server is entered.
+// Access is how to secure a connection to a server and log in to it.
 type Access struct {
 	Credentials
 	TLS      *tls.Config // nil: none
 	Database string
 }
 
-// Secure is TLS on a new connection, where access asks for it.
+// Secure starts TLS on a new connection if a.TLS is set.
 func (a Access) Secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	if a.TLS == nil {
 		return c, nil
@@ -69,41 +66,40 @@ func (a Access) Secure(ctx context.Context, c net.Conn) (net.Conn, error) {
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// LoginError is a server that does not let somebody in.
+// LoginError reports that a server refused the login.
 type LoginError struct {
 	Said string
-	Role Role // of the server, where that is known
+	Role Role // of the server, if it is known
 }
 
 func (e *LoginError) Error() string { return "it refuses the login: " + e.Said }
 
-// Site is what there is at a location.
+// Site describes the servers that Survey found at a location.
 type Site struct {
 	Location
-	// Topology has as many nodes as were found. Addrs are where they are, by node.
+	// Topology has as many nodes as were found. Addrs are their addresses by node.
 	Topology Topology
 	Addrs    map[string]string
-	// Called are the addresses by which the servers call each other and clients are led to
-	// them, and whose they are.
+	// Called maps the addresses by which the servers call each other, and to which they redirect
+	// clients, to the names of the nodes.
 	Called map[string]string
 	About  string // the version
 }
 
-// Roomed are [ForeignServers] that need a room for what is a run's own, such as a schema. It is
-// made when nobody has keys under the prefix, and is one of these.
+// Roomed are [ForeignServers] that need a container for the keys of a run, such as a schema. It is
+// created after no keys were found under the prefix.
 type Roomed interface {
 	MakeRoom(ctx context.Context) error
 }
 
-// ForeignServers are servers of somebody else's.
+// ForeignServers are external servers.
 type ForeignServers interface {
 	Servers
-	// Under names so many keys at most in which there is a text, whoever's they are, by the
-	// leader that has them. A service whose locks have their keys' names in front may look
-	// there alone.
+	// Under returns up to most keys that contain a text, in all runs, by the leader that holds them.
+	// A service whose locks begin all keys with their names may look only there.
 	Under(ctx context.Context, text string, most int) (map[string][]string, error)
-	// Clear removes all own keys, and says how many there were.
+	// Clear removes all keys under the prefix and returns their number.
 	Clear(ctx context.Context) (int, error)
-	// ByHand is the command by which a person removes all keys with a text.
+	// ByHand returns the shell command with which a user removes all keys that contain a text.
 	ByHand(text string) string
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// URL is how a person names servers: SCHEME://USER@HOST:PORT,HOST:PORT/PATH.
+// URL names servers: SCHEME://USER@HOST:PORT,HOST:PORT/PATH.
 type URL struct {
 	Scheme, User, Path string
 	Addrs              []string // host:port
@@ -18,14 +18,14 @@ type URL struct {
 // errPassword refuses a password in a URL.
 var errPassword = errors.New("a password in a URL would be read by others, in the list of processes and in results")
 
-// Redacted is a URL, or a text that should have been one, without the password in it.
-// [url.URL.Redacted] wants a URL that can be read, and what is refused often cannot be.
+// Redacted replaces the password in a URL. Unlike [url.URL.Redacted], it also takes a text that is
+// not a valid URL, because messages quote such texts.
 func Redacted(text string) string {
 	begin := 0
 	if i := strings.Index(text, "://"); i >= 0 {
 		begin = i + len("://")
 	}
-	end := strings.LastIndex(text, "@") // a password may have any letter in it
+	end := strings.LastIndex(text, "@") // a password may contain any letter
 	if end < begin {
 		return text
 	}
@@ -36,7 +36,7 @@ func Redacted(text string) string {
 	return text[:begin] + user + ":xxxxx" + text[end:]
 }
 
-// ReadURL reads one. A host that names no port has the usual one.
+// ReadURL parses a URL. Port is the default port.
 func ReadURL(text, port string) (u URL, err error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -58,7 +58,7 @@ func ReadURL(text, port string) (u URL, err error) {
 	for host := range strings.SplitSeq(hosts, ",") {
 		addr, err := addrOf(host, port)
 		if err != nil && strings.Contains(path, "@") {
-			return u, errPassword // with a slash in it
+			return u, errPassword // which contains a slash
 		}
 		if err != nil {
 			return u, err
@@ -68,7 +68,7 @@ func ReadURL(text, port string) (u URL, err error) {
 	return u, nil
 }
 
-// addrOf is host:port.
+// addrOf returns host:port.
 func addrOf(text, usual string) (string, error) {
 	u, err := url.Parse("tcp://" + text)
 	if err != nil || u.Hostname() == "" || u.Host != text || u.RawQuery != "" {
@@ -81,7 +81,7 @@ func addrOf(text, usual string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// OneGroup reads URLs of servers that are one group, which may stand in one or in several.
+// OneGroup reads the URLs of the servers of one group. A URL may name several servers.
 func OneGroup(urls []string, port string) (all URL, err error) {
 	for i, text := range urls {
 		u, err := ReadURL(text, port)
@@ -100,7 +100,7 @@ func OneGroup(urls []string, port string) (all URL, err error) {
 	return all, Twice(all.Addrs)
 }
 
-// Twice refuses addresses of which one is named twice.
+// Twice returns an error if an address occurs twice.
 func Twice(addrs []string) error {
 	for i, one := range addrs {
 		if slices.Contains(addrs[:i], one) {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// GreetHTTP is [Servers.Greet] for servers of HTTP/1.1. It sends a whole request as often as it
-// takes to carry the load there; what comes back is as often its answer.
+// GreetHTTP implements [Servers.Greet] for servers of HTTP/1.1. It sends a complete request as often
+// as needed to carry the load.
 func GreetHTTP(ctx context.Context, c net.Conn, request string, load int) error {
 	return Interrupt(ctx, c, func() error { return greetHTTP(c, request, 1+load/len(request)) })
 }
 
-// Requests and answers go both ways at once: servers do not read on while nobody hears them.
+// greetHTTP writes and reads at the same time: servers stop reading while their answers are not read.
 func greetHTTP(c net.Conn, request string, times int) error {
 	wrote := make(chan error, 1)
 	go func() {

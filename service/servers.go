@@ -7,93 +7,91 @@ import (
 	"net/netip"
 )
 
-// Group is the nodes of a running cluster, as faults and checks see them.
+// Group is the nodes of a running cluster for faults and checks.
 type Group interface {
-	// Nodes are all servers, witnesses included; empty for locks without servers.
+	// Nodes returns all servers, including witnesses. It is empty for locks without servers.
 	Nodes() []Node
-	// Topology is what the nodes form.
+	// Topology returns how the nodes are joined.
 	Topology() Topology
-	// Leader names the node that leads now, as the service itself sees it. There is none
-	// where each node leads by itself.
+	// Leader returns the current leader in the view of the service itself. It fails if each node leads
+	// by itself.
 	Leader(ctx context.Context) (string, error)
-	// Leaders names every node that takes itself for a leader, asked directly.
-	// A node that does not answer is left out.
+	// Leaders returns the nodes that take themselves for a leader. It asks each node directly and omits
+	// nodes that do not answer.
 	Leaders(ctx context.Context) []string
-	// Healthy returns nil once every node answers, one leader is agreed on and all
-	// others follow it; else what is missing. Asked directly, past all faults.
+	// Healthy returns nil if every node answers and all follow the same leader; otherwise it returns
+	// the first defect. It asks directly, past all faults.
 	Healthy(ctx context.Context) error
 }
 
 // Servers is a Group of processes that a world runs.
 type Servers interface {
 	Group
-	// Answers is nil if a node answers, asked directly.
+	// Answers returns nil if a node answers a direct question.
 	Answers(ctx context.Context, node string) error
-	// Greet asks for a sign of life on a connection that somebody made to a node's first
-	// port, with so many bytes there and back.
+	// Greet checks that a node answers on c, a new connection to its first port. It exchanges at least
+	// load bytes in each direction.
 	Greet(ctx context.Context, c net.Conn, load int) error
-	// Form joins nodes of which each was just started for the first time, and returns when
-	// they are healthy.
+	// Form joins nodes that were started for the first time, and returns when they are healthy.
 	Form(ctx context.Context) error
-	// Started is told of a node that was started again and answers, Resumed of one that
-	// was paused and goes on.
+	// Started is called after a node was started again and answers, Resumed after a paused node
+	// continues.
 	Started(ctx context.Context, node string) error
 	Resumed(ctx context.Context, node string) error
-	// Lead names the node to which the address that follows the leader leads, in
-	// topologies that have one.
+	// Lead returns the node that the floating leader address points to, or "" if there is no such
+	// address.
 	Lead() string
-	// Params are what clients must know beside addresses.
+	// Params returns the parameters that clients need in addition to addresses.
 	Params() map[string]string
 }
 
-// Host is a world to the servers that it runs, past all faults.
+// Host gives servers access to the world that runs them, past all faults.
 type Host interface {
-	// Addr is where others find the first port of a node.
+	// Addr returns the address of the first port of a node for all others.
 	Addr(node string) netip.AddrPort
-	// AddrFor is where one node, the viewer, finds a port of another; 0 is the first. In a
-	// topology whose nodes have views ([Topology.Views]) nobody else is given this address.
+	// AddrFor returns the address of a port of node for the viewer; 0 is the first port. If the
+	// topology has [Topology.Views], only the viewer gets this address.
 	AddrFor(viewer, node string, port int) netip.AddrPort
 	// Dial connects to the first port of a node.
 	Dial(ctx context.Context, node string) (net.Conn, error)
-	// Status is how a node's process is.
+	// Status returns the state of the process of a node.
 	Status(node string) Status
-	// Follow writes the files of a node anew, so that it follows a leader when it is started,
-	// or reads them again. A zero leader: it follows nobody.
+	// Follow rewrites the files of a node, so that the node follows a leader after it is started or
+	// reloads its files. With the zero address, it follows no leader.
 	Follow(node string, leader netip.AddrPort) error
-	// Lead makes the address that follows the leader lead to a node.
+	// Lead points the floating leader address to a node.
 	Lead(node string) error
 }
 
-// Operable is a Host that also lends what the operator of a database needs.
+// Operable is a Host with the functions that a failover manager needs.
 type Operable interface {
 	Host
-	// Reaches asks for a sign of life from one node to another, on the links that faults
-	// concern.
+	// Reaches checks that one node can reach another on the links that faults affect.
 	Reaches(ctx context.Context, from, to string) error
-	// Renew ends a node, and starts it with the data with which nodes begin. It does so with no
-	// node that a fault keeps from running.
+	// Renew ends a node and starts it with the initial data, unless a fault keeps the node from
+	// running.
 	Renew(ctx context.Context, node string) error
-	// Settings are the person's own.
+	// Settings returns the settings of the user.
 	Settings() map[string]string
 }
 
-// Status is how a node's process is.
+// Status is the state of the process of a node.
 type Status struct {
-	Running bool  // it is there, stopped or not
-	Paused  bool  // it is stopped
-	Why     error // why it will not answer; nil: it should
+	Running bool  // the process exists, paused or not
+	Paused  bool  // the process is stopped
+	Why     error // why the node cannot answer; nil: it should
 }
 
-// Shell is a service whose nodes a shell in a container can ask for a sign of life.
+// Shell is a service whose nodes can be checked by a shell in a container.
 type Shell interface {
-	// Ping is the command, and what it writes if the node at an address is well.
+	// Ping returns a command, and the output of the command if the node at the address is well.
 	Ping(at netip.AddrPort) (command, answer string)
-	// Pong is what a node sends as an answer.
+	// Pong returns the bytes that a node sends as an answer.
 	Pong() []byte
 }
 
-// BashAsks is a command of [Shell.Ping] for services whose own programs ask for no sign of
-// life: it connects, says a text in the escapes of printf, and writes so many characters of the
+// BashAsks returns a command for [Shell.Ping] of services that have no command of their own. It
+// connects, sends a text in the escapes of printf, and prints the given number of characters of the
 // answer; 0: its first line. The image must have bash.
 func BashAsks(at netip.AddrPort, text string, characters int) string {
 	read := "read -r"
@@ -103,7 +101,7 @@ func BashAsks(at netip.AddrPort, text string, characters int) string {
 	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; printf "%s" >&3; %s said <&3; echo "$said"'`, at.Addr(), at.Port(), text, read)
 }
 
-// Names are those of services.
+// Names returns the names of services.
 func Names(all []Service) []string {
 	names := make([]string, len(all))
 	for i, s := range all {

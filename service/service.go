@@ -1,15 +1,16 @@
-// Package service says what a lock service is: the software that keeps locks, how its
-// nodes are joined, what one of them needs to run, and how the running ones are asked.
+// Package service is the contract between lock services and worlds. A service is the software that
+// keeps locks. The package describes how its nodes are joined, what a node needs to run, and how to
+// query running nodes.
 //
-// A service starts nothing. A world starts its programs and lends it a [Host], and gets
-// the [Servers] that they are; faults find what else a service can do by the abilities
-// of this package ([Promoter], [Keeper], [Orderly], ...), which Servers implement or not.
+// A service starts no processes. A world starts its programs, gives the service a [Host], and gets
+// [Servers]. Servers may implement the abilities of this package ([Promoter], [Keeper], [Orderly],
+// ...), which faults use.
 //
-//	world ── Program(place) ──▶ service      what to start
+//	world ── Program(place) ──▶ service      the program of a node
 //	world ◀── Host ────────── Servers        Dial, Status, Lead, Write
-//	fault ── Promote(node) ──▶ Servers       what only this service can do
+//	fault ── Promote(node) ──▶ Servers       an ability of this service
 //
-// Adding one: docs/contributing/service.md.
+// docs/contributing/service.md describes how to add a service.
 package service
 
 import (
@@ -20,73 +21,71 @@ import (
 
 // Service is the software that keeps locks.
 type Service interface {
-	// Name is what people, plans and guests call it: "redis".
+	// Name is the name in plans, reports and the guest protocol: "redis".
 	Name() string
-	// Topologies are all ways in which its nodes can be joined.
+	// Topologies returns all ways in which its nodes can be joined.
 	Topologies() []Topology
-	// Needs is what a machine must have to run it.
+	// Needs returns the requirements for running it on a machine.
 	Needs() Needs
-	// Settings are all that its servers know, see [Setting].
+	// Settings returns all settings of its servers, see [Setting].
 	Settings() []Setting
-	// Ports is how many ports in a row a node listens on. Clients are served on the first.
+	// Ports returns the number of consecutive ports on which a node listens. The first serves clients.
 	Ports(t Topology) int
-	// Program is how a node is run in a place.
+	// Program returns the command line and the files of a node in a place.
 	Program(at Place) Program
-	// Open is the servers that a host runs.
+	// Open returns the servers that a host runs.
 	Open(t Topology, h Host) Servers
-	// Wire reads what clients send to the service. Nil: nobody does, see [Opaque].
+	// Wire returns a reader of requests, or nil if lockbench cannot read them, see [Opaque].
 	Wire() Wire
 }
 
-// Setting is one of a server's own, which a scenario may give a value.
+// Setting is a setting of a server. A scenario may give it a value unless Decided is set.
 type Setting struct {
 	Name, About string
-	// Decided is why a scenario may not: lockbench gives it a value itself.
+	// Decided is why lockbench itself decides the value.
 	Decided string
 }
 
-// Needs is what a machine must have to run a service.
+// Needs are the requirements for running a service on a machine.
 type Needs struct {
-	// Programs are what a container must have; the first is what nodes run.
+	// Programs are the programs that a container must have; the first is the program of the nodes.
 	Programs []Executable
-	Install  string // what to do without them
-	// VersionArgs make the first one say its version. Version reads what it says: the
-	// version, and whether that will do, or how the output is none of the program's. Least
-	// is the first that will do.
+	Install  string // how to install them
+	// VersionArgs make the first program print its version. Version parses the output and reports
+	// whether the version is at least Least. It fails for the output of another program.
 	VersionArgs []string
 	Version     func(output string) (version string, enough bool, err error)
 	Least       string
 	Image       string // a public image that has it
-	// Users are whom its programs can be run as by lockbench if it is root, the first that
-	// there is: they refuse to be. Empty: root will do.
+	// Users are the users as which root runs programs that refuse to run as root; the first that
+	// exists is taken. Empty: root may run them.
 	Users []string
-	// Files are what a container must have beside the programs and the libraries that they
-	// load: files, and folders with all that is in them, as patterns of paths. Program is
-	// where the first one is on this machine, past all links. Nil: nothing.
+	// Files returns the files and folders, as glob patterns, that a container must have in addition to
+	// the programs and their libraries. Program is the path of the first program, without links. Nil:
+	// there are none.
 	Files func(program string) []string
 }
 
 // Executable is a program of a machine.
 type Executable struct {
-	Name    string // as it is looked for in PATH
-	Package string // of Debian, which has it
-	// Dirs are folders in which it is looked for beside PATH, as patterns: of those that match,
-	// the last that has it.
+	Name    string // the name that is searched in PATH
+	Package string // the Debian package that has it
+	// Dirs are folders that are searched in addition to PATH, as glob patterns. The last match wins.
 	Dirs []string
-	// Beside says that it is built together with lockbench, and so is looked for beside it
-	// before PATH. Words stand before all arguments of a program of this name, which does
-	// more than serve nodes; a person's own program is given none.
-	Beside bool
+	// NextTo reports that the program is built together with lockbench, so that the folder of
+	// lockbench is searched first. Words precede all arguments of a program of this name; a program
+	// that the user names gets no words.
+	NextTo bool
 	Words  []string
-	As     []string // the names that scripts call it by; empty: Name
-	// Called is what people are told in place of its name and words; empty: these.
+	As     []string // the names by which scripts call it; empty: Name
+	// Called replaces name and words in messages; empty: it does not.
 	Called string
 }
 
-// Program is the name of what nodes run.
+// Program returns the name of the program of the nodes.
 func (n Needs) Program() string { return n.Programs[0].Name }
 
-// Command is that program with the words before its arguments, for people.
+// Command returns the program and its words, for messages.
 func (n Needs) Command() string {
 	if called := n.Programs[0].Called; called != "" {
 		return called
@@ -94,37 +93,37 @@ func (n Needs) Command() string {
 	return strings.Join(slices.Concat([]string{n.Programs[0].Name}, n.Programs[0].Words), " ")
 }
 
-// Place is where one node runs, as its program needs to know it.
+// Place is the environment in which one node runs.
 type Place struct {
 	Node      Node
 	Topology  Topology
-	Bind      netip.Addr     // where it listens, and whence it dials; invalid: everywhere
-	Port      uint16         // the first on which it listens
-	Announced netip.AddrPort // where others find that port
+	Bind      netip.Addr     // where it listens and from where it dials; invalid: all addresses
+	Port      uint16         // the first port on which it listens
+	Announced netip.AddrPort // the address of that port for others
 	Config    string         // the folder of its files, which survive a loss of data
 	Data      string         // the folder of its data
-	// Leader is where the node finds the one that it shall follow; nil: it leads.
+	// Leader is the address of the leader that the node follows; nil: it leads.
 	Leader *netip.AddrPort
-	// Peers is where the node finds each port of each node, by its name: its own where it
-	// listens, those of the others as [Host.AddrFor] says.
+	// Peers are the addresses of each port of each node, by name, as this node reaches them: its own
+	// listeners, and [Host.AddrFor] for the others.
 	Peers map[string][]netip.AddrPort
-	// Proxy is where the node finds the proxy (SOCKS 5) through which it dials all others, in
-	// a topology that has such ([Topology.Proxied]); invalid: it dials by itself.
+	// Proxy is the SOCKS 5 proxy through which the node dials all others if the topology is
+	// [Topology.Proxied]; invalid: it dials directly.
 	Proxy netip.AddrPort
-	// Rejoins says that the node lost its data, and joins others that run.
+	// Rejoins reports that the node lost its data and joins a running cluster.
 	Rejoins  bool
-	Settings map[string]string // the person's own
+	Settings map[string]string // set by the user
 }
 
-// Program is how a node is run.
+// Program is the command line and the files of a node.
 type Program struct {
 	Args []string
-	// Files is what must be written before it is started, by path. What is in the folder of
-	// the data is lost with it, and written again.
+	// Files are written before the start, by path. Files in the folder of the data are lost with the
+	// data and written again.
 	Files map[string]string
 }
 
-// In are the files that are in a folder.
+// In returns the files in a folder.
 func (p Program) In(folder string) map[string]string {
 	files := map[string]string{}
 	for file, text := range p.Files {
@@ -135,10 +134,10 @@ func (p Program) In(folder string) map[string]string {
 	return files
 }
 
-// Seeded is a service whose nodes begin with data that a program makes. It is made once for a
-// cluster, and each node has a copy of it: at first, and after it has lost its data.
+// Seeded is a service whose nodes begin with generated data. It is generated once for a cluster and
+// copied to each node, at first and after the node has lost its data.
 type Seeded interface {
-	// Seed is the program of [Needs] and its arguments that make it in a folder, which is there
-	// and empty. Some programs have to know whether root runs them.
+	// Seed returns a program of [Needs] and the arguments with which it generates the data in an empty
+	// folder. Some programs need to know whether root runs them.
 	Seed(folder string, asRoot bool) (program string, args []string)
 }

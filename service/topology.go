@@ -11,54 +11,54 @@ import (
 
 // Topology is how the nodes of a service are joined, as data.
 type Topology struct {
-	Name  locks.Topology // as scenarios say it: "sentinel"
-	Short string         // in a table: "sentinel 1+2"; {n} stands for the number of data nodes
+	Name  locks.Topology // in scenarios: "sentinel"
+	Short string         // in tables: "sentinel 1+2"; {n} stands for the number of data nodes
 	Parts []Part
 	Leads Leads
-	// Picks says that the service itself picks whom it promotes, when it is asked to.
+	// Picks reports that the service itself picks the node that it promotes.
 	Picks bool
-	// Entry is the part whose nodes clients are told, by its name; empty: they are told one
-	// address, which follows the leader.
+	// Entry is the name of the part whose addresses clients get; empty: they get one address, which
+	// follows the leader.
 	Entry string
-	// Discovers says that clients are led from there to other nodes.
+	// Discovers reports that clients find the other nodes through the entry nodes.
 	Discovers bool
-	// Caveat is what the settings of its nodes do to the figures of a run, in a sentence;
-	// empty: nothing.
+	// Caveat is how the settings of the nodes affect the figures of a run, in a sentence; empty: not
+	// at all.
 	Caveat string
-	// Views says that each node is told where the others are, one by one, and that they do
-	// not tell each other: so each may find them at addresses that it alone is given, and
-	// its links are known by those. It is for programs that cannot bind what they dial.
+	// Views reports that each node is configured with an address for each other node, and that nodes do
+	// not tell each other their addresses. Each node can then get its own addresses, by which its links
+	// are recognized. It is for programs that cannot bind the local address of the connections they make.
 	Views bool
-	// Outlives says that another node leads when the leader is lost, without an order.
+	// Outlives reports that another node takes over by itself when the leader is lost.
 	Outlives bool
-	// Proxied says that each node dials the others through a proxy of its own,
-	// [Place.Proxy], where the world has one for it: so they may tell each other where they
-	// listen. It is for programs of Java, which are told of a proxy when they are started.
+	// Proxied reports that each node dials the others through its own proxy, [Place.Proxy], if the
+	// world has one. Nodes can then tell each other their real addresses. It is for Java programs, which
+	// take the address of a proxy as a system property.
 	Proxied bool
-	// FirstAlone says that the first node must answer before the others are started.
+	// FirstAlone reports that the first node must answer before the others are started.
 	FirstAlone bool
 }
 
-// Part is some nodes of one kind.
+// Part is a number of nodes of one kind.
 type Part struct {
 	Name  string // its nodes are Name-1, Name-2, ...
 	Role  Role
 	Count int
 }
 
-// Role is what a node is for.
+// Role is the purpose of a node.
 type Role string
 
 // The roles of nodes.
 const (
 	Data    Role = "data"    // keeps locks
-	Witness Role = "witness" // watches those that do
+	Witness Role = "witness" // watches nodes that do
 )
 
-// Leads says who leads the data nodes of a topology.
+// Leads is how many of the data nodes of a topology lead.
 type Leads uint8
 
-// The ways to lead.
+// The values of Leads.
 const (
 	NoLeader  Leads = iota // there are no nodes
 	OneLeader              // one, and the others follow it
@@ -75,7 +75,7 @@ type Node struct {
 // None is the topology of locks that need no server.
 var None = Topology{Name: locks.None, Short: "control"}
 
-// Nodes are the nodes by the names that every world gives them.
+// Nodes returns all nodes. Their names are the same in every world.
 func (t Topology) Nodes() []Node {
 	var nodes []Node
 	for _, p := range t.Parts {
@@ -84,8 +84,8 @@ func (t Topology) Nodes() []Node {
 	return nodes
 }
 
-// Of are the nodes of one part.
-func (t Topology) Of(part string) []Node {
+// InPart returns the nodes of a part.
+func (t Topology) InPart(part string) []Node {
 	i := slices.IndexFunc(t.Parts, func(p Part) bool { return p.Name == part })
 	if i < 0 {
 		return nil
@@ -101,7 +101,7 @@ func (p Part) nodes() []Node {
 	return nodes
 }
 
-// Count is how many nodes have a role.
+// Count returns how many nodes have a role.
 func (t Topology) Count(r Role) int {
 	n := 0
 	for _, p := range t.Parts {
@@ -112,12 +112,12 @@ func (t Topology) Count(r Role) int {
 	return n
 }
 
-// Follows says whether there are nodes that follow a leader.
+// Follows reports whether some nodes follow a leader.
 func (t Topology) Follows() bool {
 	return t.Leads == KeyLeader || t.Leads == OneLeader && t.Count(Data) > 1
 }
 
-// Sized is the topology with n data nodes, each of which leads by itself.
+// Sized returns the topology with n data nodes instead. Each data node must lead by itself.
 func (t Topology) Sized(n int) Topology {
 	t.Parts = slices.Clone(t.Parts)
 	for i := range t.Parts {
@@ -128,12 +128,12 @@ func (t Topology) Sized(n int) Topology {
 	return t
 }
 
-// InTable is the topology in the few words of a table.
+// InTable returns the short text for tables.
 func (t Topology) InTable() string {
 	return strings.ReplaceAll(t.Short, "{n}", strconv.Itoa(t.Count(Data)))
 }
 
-// Find is the topology of a service by its name.
+// Find returns the topology of a service by its name.
 func Find(s Service, name locks.Topology) (Topology, bool) {
 	all := s.Topologies()
 	i := slices.IndexFunc(all, func(t Topology) bool { return t.Name == name })

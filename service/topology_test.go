@@ -8,7 +8,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// What faults and tables read from a topology.
+// TestTopology checks the properties of topologies that faults and tables use.
 func TestTopology(t *testing.T) {
 	for _, want := range []struct {
 		name    locks.Topology
@@ -33,10 +33,10 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// A sized topology is another one: that of the service stays as it is.
+// Sized returns a copy.
 func TestSized(t *testing.T) {
 	usual, _ := service.Find(redis.Service{}, redis.Independent)
 	if three := usual.Sized(3); three.InTable() != "3 masters" || usual.InTable() != "5 masters" {
-		t.Errorf("%q beside %q", three.InTable(), usual.InTable())
+		t.Errorf("%q, and the original is %q", three.InTable(), usual.InTable())
 	}
 }

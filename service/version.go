@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ReadVersion finds a version of three parts in what a program says of itself, and tells whether
-// it is new enough. The pattern has a group for each part, of which the third may be more than a
-// number. It is an error if that is not what the program looks like that is wanted.
+// ReadVersion finds a version in the output of a program, and reports whether the version is new enough.
+// The pattern has three groups, for the parts of a version; the third may be more than a number. It
+// fails if the pattern does not match.
 func ReadVersion(output string, pattern *regexp.Regexp, wanted string, leastMajor, leastMinor int) (text string, enough bool, err error) {
 	v := pattern.FindStringSubmatch(output)
 	if v == nil {

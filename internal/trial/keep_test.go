@@ -74,7 +74,7 @@ func TestProbeTellsWhatIsLeft(t *testing.T) {
 // mute is a cluster whose servers cannot be queried.
 type mute struct{ world.Cluster }
 
-func (mute) Servers() service.Group { return service.Nobody{} }
+func (mute) Servers() service.Group { return service.NoServers{} }
 
 func TestProbeOfNothing(t *testing.T) {
 	k := probeServers(mute{}, nil)

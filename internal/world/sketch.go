@@ -26,7 +26,7 @@ type Sketch struct {
 // NewSketch returns the sketch of a spec.
 func NewSketch(s Spec) Sketch {
 	if s.Service == nil {
-		return Sketch{Group: service.Nobody{}}
+		return Sketch{Group: service.NoServers{}}
 	}
 	return Sketch{Group: s.Service.Open(s.Topology, nowhere{})}
 }

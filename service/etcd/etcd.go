@@ -58,7 +58,7 @@ var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
-			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "etcd"}},
+			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", "etcd"}},
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it next to lockbench; " +

@@ -67,7 +67,7 @@ var (
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
-			{Name: "lockbench-more", Beside: true, Words: []string{"serve", Name}},
+			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", Name}},
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it next to lockbench; " +

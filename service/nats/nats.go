@@ -61,7 +61,7 @@ var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
-			{Name: "lockbench-more", Beside: true, Words: []string{"serve", "nats"}},
+			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", "nats"}},
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "`make more` builds it, and puts it next to lockbench; " +

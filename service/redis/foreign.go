@@ -191,7 +191,7 @@ func (s Service) Survey(ctx context.Context, l service.Location, dial func(conte
 		}
 		slices.SortFunc(places, func(a, b spot) int { return strings.Compare(a.addr, b.addr) })
 		site.Topology.Parts[i].Count = len(places)
-		for k, n := range site.Topology.Of(p.Name) {
+		for k, n := range site.Topology.InPart(p.Name) {
 			site.Addrs[n.Name] = places[k].addr
 			for _, addr := range append(places[k].also, places[k].addr) {
 				site.Called[addr] = n.Name

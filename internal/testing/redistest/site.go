@@ -211,7 +211,7 @@ func (s *Site) URL() string {
 	case redis.Cluster:
 		scheme += "+cluster"
 	}
-	for _, n := range s.Topology.Of(part) {
+	for _, n := range s.Topology.InPart(part) {
 		addrs = append(addrs, s.Addr(n.Name).String())
 	}
 	if s.Topology.Name == redis.Independent {

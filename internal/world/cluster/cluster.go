@@ -102,7 +102,7 @@ var (
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
 // directory with this prefix.
 func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
-	c.Spec, c.Group = s, service.Nobody{}
+	c.Spec, c.Group = s, service.NoServers{}
 	c.Clients.LogDir = s.LogDir
 	var wire service.Wire
 	if s.Service != nil {
@@ -376,7 +376,7 @@ func (c *Cluster) Store(where func(target string) (netip.AddrPort, error)) (gues
 	entry, targets := s.Service, []string{LeaderName}
 	if t.Entry != "" {
 		entry, targets = t.Entry, nil
-		for _, n := range t.Of(t.Entry) {
+		for _, n := range t.InPart(t.Entry) {
 			targets = append(targets, n.Name)
 		}
 	}

@@ -60,7 +60,7 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 			name = own
 		}
 		path, err := lookPath(name)
-		if sibling, ok := process.Bundled(name); ok && want.Beside && name == want.Name {
+		if sibling, ok := process.Bundled(name); ok && want.NextTo && name == want.Name {
 			path, err = sibling, nil
 		}
 		if err != nil && name == want.Name {

@@ -31,7 +31,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				return err
 			}
 			var lag []world.Link
-			for _, n := range c.Topology().Of("redis") {
+			for _, n := range c.Topology().InPart("redis") {
 				if n.Name != old {
 					lag = append(lag, world.Link{From: old, To: n.Name})
 				}

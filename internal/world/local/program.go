@@ -40,7 +40,7 @@ func (w *World) program(s service.Service) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	if usual.Beside && name == usual.Name {
+	if usual.NextTo && name == usual.Name {
 		if path, ok := process.Bundled(name); ok {
 			return program{path, words, as}, nil
 		}

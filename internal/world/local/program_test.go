@@ -78,7 +78,7 @@ func TestProgramOfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(sibling) })
-	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(sibling), Beside: true, Words: []string{"serve", "it"}}}
+	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(sibling), NextTo: true, Words: []string{"serve", "it"}}}
 	for own, want := range map[string][]string{
 		"":        {sibling, "serve", "it", "-x"},
 		sibling:   {sibling, "serve", "it", "-x"},

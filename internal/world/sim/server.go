@@ -55,7 +55,7 @@ func (m Models) list(say func(Model) string) string {
 }
 
 // noService is the service of locks that need none.
-type noService struct{ service.Nobody }
+type noService struct{ service.NoServers }
 
 func (noService) About() string                          { return "" }
 func (noService) Covers() string                         { return "" }
