@@ -1,10 +1,10 @@
 // Package consul is Consul as a lock service: one server, whose sessions hold keys.
 //
-// There is no quorum here. Servers of Consul find each other by gossip, which is UDP, and the
-// links that faults break are TCP.
+// There is no quorum: servers of Consul find each other by gossip over UDP, and faults affect only TCP
+// links.
 //
-// A server is asked past all faults by its HTTP API (/v1/status/leader, /v1/kv/...), each
-// question on a connection of its own. So lockbench depends on none of Consul's packages.
+// Lockbench queries a server directly by its HTTP API (/v1/status/leader, /v1/kv/...), with a
+// connection for each request, and depends on no package of Consul.
 package consul
 
 import (
@@ -20,7 +20,7 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "consul"
 
 var topologies = []service.Topology{
@@ -38,10 +38,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^Consul v(\d+)\.(\d+)\.(\S+)`)
@@ -63,8 +61,8 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// version reads what a consul says of itself. Before 1.7 nobody could lift the limit of
-// connections of one address, see [Service.Program].
+// version parses the output of consul version. Consul before 1.7 cannot lift the limit of connections
+// per address, see [Service.Program].
 func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a consul", 1, 7)
 }
@@ -75,9 +73,9 @@ func (Service) Ports(service.Topology) int { return 3 }
 // off is the port of what is not served.
 const off = -1
 
-// Program is an agent that is the only server of its datacenter and serves HTTP, and nothing
-// else to clients. A consul of 1.14 or newer serves gRPC by TLS beside it (grpc_tls, 8503): a
-// setting that switches it off would be refused by those before.
+// Program returns the command line of an agent that is the only server of its datacenter. It serves
+// only HTTP to clients, and since 1.14 also gRPC by TLS (grpc_tls, 8503): older versions refuse the
+// setting that switches that off.
 func (Service) Program(at service.Place) service.Program {
 	bind, advertise := at.Bind, at.Bind
 	if !bind.IsValid() {
@@ -112,7 +110,7 @@ func (Service) Program(at service.Place) service.Program {
 			"http": int(at.Port), "server": int(at.Port) + 1, "serf_lan": int(at.Port) + 2,
 			"serf_wan": off, "dns": off, "https": off, "grpc": off,
 		},
-		// Nobody is asked about newer versions, and no proxies are served.
+		// The server does not look for newer versions and serves no proxies.
 		"disable_update_check": true, "connect": map[string]bool{"enabled": false},
 		"performance": blocks["performance"], "limits": blocks["limits"],
 	})
@@ -135,18 +133,14 @@ func typed(value string) any {
 	return value
 }
 
-// Ping is a question that a shell can ask, and how its answer begins.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, `GET `+leaderPath+` HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
 }
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte { return []byte("HTTP/1.0 200 OK\r\n\r\n\"\"") }
 
-// Wire reads the requests of clients.
 func (Service) Wire() service.Wire { return wire{} }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, false)
 }

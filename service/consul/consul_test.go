@@ -86,7 +86,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What a scenario may not set is what lockbench sets, and what it may set it does.
+// A scenario may set exactly the settings that lockbench does not decide.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
 	for _, s := range (Service{}).Settings() {
@@ -108,7 +108,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// What the Lock of Consul's client v1.34.4 sends, as a server saw it; the ids are shortened.
+// Requests of the Lock of Consul's client v1.34.4 as a server received them, with shortened IDs.
 const (
 	common  = "Host: 127.0.0.65:7000\r\nAccept-Encoding: gzip\r\nUser-Agent: Go-http-client/1.1\r\n"
 	create  = "PUT /v1/session/create HTTP/1.1\r\n" + common + "Content-Length: 56\r\nContent-Type: application/json; charset=utf-8\r\n\r\n" + `{"LockDelay":"1ms","Name":"Consul API Lock","TTL":"2s"}` + "\n"
@@ -146,8 +146,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A request is told of with its last byte, and not before: one that is held back there has not
-// arrived.
+// A request is reported with its last byte, and not earlier.
 func TestRequestsAreWhole(t *testing.T) {
 	for _, request := range []string{create, get, acquire, renew, chunked} {
 		told := 0
@@ -262,7 +261,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// A greeting carries as much as it is given, both ways, and says what went wrong.
+// A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t)
 	servicetest.Greets(t, g, f.Dial, "consul-1", 2, 0, 100_000)

@@ -13,22 +13,22 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "8500"
 
-// noLogin is why nobody logs in.
+// noLogin is why users and passwords are not supported.
 const noLogin = "Consul asks for a token in each request of each client, and the relay does not put one there; " +
 	"what can be used is an agent whose own token (acl.tokens.default) may write keys and sessions, " +
 	"or a client certificate, consuls://HOST:PORT with --tls-cert FILE --tls-key FILE"
 
-// Schemes are with and without TLS.
+// Schemes returns the schemes without and with TLS.
 func (Service) Schemes() []string { return []string{Name, "consuls"} }
 
 // Locate reads
 //
 //	consul://host:port    an agent, of a server or of a client
 //
-// and consuls in the place of consul for TLS. An agent knows the servers, and asks whoever leads.
+// and consuls for TLS. An agent knows the servers and forwards requests to the leader.
 func (Service) Locate(urls []string) (l service.Location, err error) {
 	u, err := service.OneGroup(urls, usualPort)
 	if err != nil {
@@ -38,14 +38,14 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	case u.Scheme != Name && u.Scheme != "consuls":
 		return l, fmt.Errorf("%s: an agent is named as consul://HOST:PORT or consuls://HOST:PORT", urls[0])
 	case len(u.Addrs) > 1:
-		return l, fmt.Errorf("name one agent of Consul, and not %d: it knows the servers, and asks whoever leads", len(u.Addrs))
+		return l, fmt.Errorf("name one agent of Consul, and not %d: it knows the servers, and forwards requests to the leader", len(u.Addrs))
 	case u.Path != "":
 		return l, fmt.Errorf("the path /%s means nothing here: keys of a run have a prefix of lockbench's own", u.Path)
 	}
 	return service.Location{Topology: topologies[0], Addrs: u.Addrs, User: u.User, TLS: u.Scheme == "consuls", NoLogin: noLogin}, nil
 }
 
-// Login is TLS, and nothing else.
+// Login only does TLS.
 func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
 	return how.Secure(ctx, c)
 }
@@ -85,14 +85,13 @@ func permitted(err error) error {
 	return err
 }
 
-// foreign is an agent of somebody else's, with these abilities and no other.
+// foreign is an external agent, which has fewer abilities.
 type foreign struct {
 	service.Servers
 	own    *servers
 	prefix string
 }
 
-// OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, true)
 	return foreign{g, g, prefix}
@@ -136,7 +135,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return len(there[node]), nil
 }
 
-// ByHand is what a person types.
 func (f foreign) ByHand(text string) string {
 	return fmt.Sprintf("consul kv delete -http-addr=HOST:PORT -recurse '%s'", text)
 }

@@ -21,7 +21,7 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// An agent says what it is; what is no agent, or wants a token, is told so.
+// Survey refuses a server that is not an agent, and one that wants a token.
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t)
 	look := func() (service.Site, error) {
@@ -48,7 +48,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// Of servers of somebody else's own keys are looked at and removed, and nothing is written.
+// Lockbench reads and removes its own keys on external servers, and writes nothing.
 func TestForeign(t *testing.T) {
 	f, _ := newFake(t)
 	g := Service{}.OpenForeign(service.Site{Location: service.Location{Topology: topologies[0]}, Topology: topologies[0]}, "lockbench:7:", f)

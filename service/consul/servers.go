@@ -45,7 +45,7 @@ func (g *servers) ask(ctx context.Context, node, method, path, body string, answ
 	})
 }
 
-// Answers asks a server for a sign of life. Before there is a leader it serves nobody.
+// Answers also checks that there is a leader: without one, a server serves no client.
 func (g *servers) Answers(ctx context.Context, node string) error {
 	var leader string
 	err := g.ask(ctx, node, http.MethodGet, leaderPath, "", &leader)
@@ -87,10 +87,10 @@ func (g *servers) Healthy(ctx context.Context) error {
 	})
 }
 
-// Form returns when servers that were just started serve.
+// Form returns when new servers serve clients.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
 
-// Orders returns what an operator can order a server to do.
+// Orders returns the administrative orders of a server.
 func (g *servers) Orders() map[string]service.Order {
 	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
 }

@@ -24,11 +24,10 @@ var settings = []service.Setting{
 	{Name: "client_addr", About: "where it serves clients", Decided: decided},
 	{Name: "ports", About: "on which ports", Decided: decided},
 	{Name: "limits.http_max_conns_per_client", About: "how many connections one address may have", Decided: "all connections of a run may come from one address"},
-	{Name: "disable_update_check", About: "whether newer versions are asked for", Decided: "servers of a run ask nobody outside"},
+	{Name: "disable_update_check", About: "whether newer versions are looked for", Decided: "servers of a run contact no server outside"},
 	{Name: "connect", About: "whether proxies are served", Decided: "no lock uses them"},
 }
 
 const decided = "lockbench decides who the servers are, where they listen and where they keep their files"
 
-// Settings are those.
 func (Service) Settings() []service.Setting { return settings }

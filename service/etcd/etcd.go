@@ -19,7 +19,7 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "etcd"
 
 // Quorum is a group whose members elect one that leads, and that commits nothing without a
@@ -46,10 +46,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`)
@@ -120,18 +118,15 @@ func url(first netip.AddrPort, after int) string {
 	return fmt.Sprintf("http://%s", netip.AddrPortFrom(first.Addr(), first.Port()+uint16(after)))
 }
 
-// Ping is a question that a shell can ask, and how its answer begins.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, `GET /version HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
 }
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte { return []byte("HTTP/1.0 200 OK\r\n\r\n") }
 
-// Wire is nil: clients talk gRPC, many calls on one connection, and nobody here reads it.
+// Wire returns nil: clients multiplex gRPC calls on one connection, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, false)
 }

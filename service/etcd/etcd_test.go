@@ -81,7 +81,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What a scenario may not set is what lockbench sets.
+// A scenario may not set the settings that lockbench decides.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
 	for _, s := range (Service{}).Settings() {
@@ -259,8 +259,8 @@ func TestPromoteAfterAnElection(t *testing.T) {
 	}
 }
 
-// Who comes back without data is replaced; whom nobody has replaced yet only added. Those
-// who are down are not asked.
+// A member that lost its data is replaced, or only added if it was removed before. Dead members are
+// not queried.
 func TestRejoin(t *testing.T) {
 	f, g := newFake(t)
 	f.members["etcd-1"].down = true
@@ -281,7 +281,7 @@ func TestRejoin(t *testing.T) {
 	}
 }
 
-// A greeting carries as much as it is given, both ways, and says what went wrong.
+// A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t)
 	servicetest.Greets(t, g, f.Dial, "etcd-1", 2, 0, 100_000)

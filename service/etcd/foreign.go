@@ -16,14 +16,14 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "2379"
 
-// noLogin is why nobody logs in.
+// noLogin is why users and passwords are not supported.
 const noLogin = "etcd asks for them inside its own protocol, in each request of each client, and the relay does not read that; " +
 	"what can be used is a client certificate, etcds://HOST:PORT with --tls-cert FILE --tls-key FILE, of an etcd without `auth enable`"
 
-// Schemes are with and without TLS.
+// Schemes returns the schemes without and with TLS.
 func (Service) Schemes() []string { return []string{"etcd", "etcds"} }
 
 // Locate reads
@@ -58,7 +58,7 @@ func sized(n int) service.Topology {
 	return topologies[1].Sized(n)
 }
 
-// Login is TLS, and nothing else.
+// Login only does TLS.
 func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
 	return how.Secure(ctx, c)
 }
@@ -107,14 +107,14 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	if err := ask(l.Addrs[0], memberListPath, "{}", &members); err != nil {
 		return site, err
 	}
-	// Whom nobody has named is looked for where it says that clients find it.
+	// Members that the user did not name are looked up at the addresses that they announce to clients.
 	for _, m := range members.Members {
 		if m.Learner || slices.ContainsFunc(all, func(f found) bool { return f.id == m.ID }) {
 			continue
 		}
 		addr := firstOf(m.Clients)
 		if addr == "" {
-			return site, fmt.Errorf("%s says that there is a member %s, which tells nobody where it is: name it as well", l.Addrs[0], m.ID)
+			return site, fmt.Errorf("%s reports a member %s without an address for clients: name it as well", l.Addrs[0], m.ID)
 		}
 		if err := look(addr); err != nil {
 			return site, fmt.Errorf("%s has a member that --servers does not name: %w; name all members, by where clients reach them", l.Addrs[0], err)
@@ -150,7 +150,7 @@ func firstOf(urls []string) string {
 	return u.Host
 }
 
-// foreign are servers of somebody else's: these abilities, and no other.
+// foreign are external servers, which have fewer abilities.
 type foreign struct {
 	service.Servers
 	service.Opaque
@@ -160,7 +160,6 @@ type foreign struct {
 
 var _ service.ForeignServers = foreign{}
 
-// OpenForeign is the servers of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.secure = site.TLS
@@ -238,7 +237,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// ByHand is what a person types.
 func (f foreign) ByHand(text string) string {
 	return fmt.Sprintf("ETCDCTL_API=3 etcdctl --endpoints HOST:PORT del --prefix '%s'", text)
 }

@@ -21,7 +21,7 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// Members that nobody has named are found, but for those that serve nobody.
+// Survey finds members that --servers does not name, except those that serve no clients.
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t)
 	at := func(name string) string { return f.members[name].at.Addr().String() }

@@ -11,8 +11,8 @@ import (
 	"lockbench/service"
 )
 
-// Promote moves the leadership to a member. A leader that was just killed is named until
-// another is elected, so whoever is named is asked until the member leads.
+// Promote moves the leadership to a member. A leader that was just killed is named until another is
+// elected, so Promote asks the named leader again until the member leads.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	err := service.Poll(ctx, func() error {
 		leader, err := g.Leader(ctx)
@@ -35,9 +35,9 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	return node, nil
 }
 
-// Rejoin takes a member that lost its data out of the cluster, and adds it anew: one that
-// came back empty under its old name would have forgotten what it has voted for, and the
-// others turn it away. A single server has nobody to join.
+// Rejoin removes a member that lost its data and adds it as a new member: under its old identity it
+// would have forgotten its votes, and the others would reject it. A single server has no others to
+// join.
 func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err error) {
 	if len(g.Nodes()) == 1 {
 		return false, nil
@@ -57,7 +57,7 @@ func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err erro
 		return errors.Join(errs...)
 	})
 	if err != nil {
-		return false, fmt.Errorf("add %s anew: %w", node, err)
+		return false, fmt.Errorf("add %s again: %w", node, err)
 	}
 	return true, nil
 }

@@ -29,7 +29,7 @@ func newServers(t service.Topology, h service.Host, secure bool) *servers {
 	return g
 }
 
-// Opaque is why no client can be stopped between two requests.
+// Opaque implements [service.Opaque].
 func (g *servers) Opaque() string {
 	return "clients of etcd talk gRPC, which lockbench does not read"
 }

@@ -29,5 +29,4 @@ var settings = []service.Setting{
 
 const decided = "lockbench decides who the members are, where they listen and where they keep their files"
 
-// Settings are those flags.
 func (Service) Settings() []service.Setting { return settings }

@@ -17,7 +17,7 @@ import (
 	"lockbench/service"
 )
 
-// kept is the connection on which a node is asked: roles are looked at twenty times a second.
+// kept is an open connection to a node. It is reused, because roles are checked twenty times a second.
 type kept struct {
 	sync.Mutex
 	db *sql.DB

@@ -20,7 +20,7 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "3306"
 
 // Schemes are two names of one thing, and those for TLS.
@@ -54,7 +54,7 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// quoted is a name that is no word of SQL.
+// quoted returns a name in quotes, so that it is not taken for a keyword of SQL.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // said tells whether an error is an answer of the server with one of the numbers.
@@ -63,7 +63,8 @@ func said(err error, numbers ...uint16) bool {
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 }
 
-// What the server says to whom it gives no right to something, and what to others of [mayMake].
+// Error codes of [mayMake]: the first for users that lack the right, the others for users that have
+// it.
 const (
 	noDatabaseRight = 1044
 	noTableRight    = 1142
@@ -71,8 +72,8 @@ const (
 	twoColumns      = 1060
 )
 
-// mayMake is refused to whom may make no database of a run, and fails for another reason with all
-// others: the server looks at rights first. Nothing is ever made by it.
+// mayMake always fails and creates nothing. The server checks the rights first, so that the error
+// shows whether the user may create the database of a run.
 const mayMake = "CREATE TABLE `lockbench:`.refused (n INT, n INT)"
 
 // Survey asks the server what it is, and whether a run's database can be made.
@@ -124,7 +125,7 @@ func writable(readOnly string) error {
 	return nil
 }
 
-// foreign is a server of somebody else's: these abilities, and no other.
+// foreign is an external server, which has fewer abilities.
 type foreign struct {
 	service.Servers
 	service.Clock
@@ -140,7 +141,6 @@ var (
 	_ service.Roomed         = foreign{}
 )
 
-// OpenForeign is the server of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = site.Logins[service.Data]
@@ -159,7 +159,7 @@ func (f foreign) Params() map[string]string {
 // Form waits until the server is healthy.
 func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
 
-// Healthy asks nothing that needs a right, as whom a server follows does.
+// Healthy needs no rights of the user: it does not look at replication.
 func (f foreign) Healthy(ctx context.Context) error {
 	return f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		var readOnly string
@@ -178,7 +178,7 @@ func (f foreign) Leaders(ctx context.Context) []string {
 	return []string{f.node()}
 }
 
-// The node of the one server.
+// The name of the only server.
 func (f foreign) node() string { return f.own.Nodes()[0].Name }
 
 // roomLimit is how long a database may take to come and to go: a connection that was cut off may
@@ -195,8 +195,8 @@ func (f foreign) MakeRoom(ctx context.Context) error {
 	return nil
 }
 
-// Answers is asked of a server that was started. One that has lost its data is given the database
-// again: without it no client gets in.
+// Answers also creates the database again on a server that lost its data, because clients cannot
+// connect without it.
 func (f foreign) Answers(ctx context.Context, node string) error {
 	if !f.roomed.Load() {
 		return f.own.Answers(ctx, node)
@@ -241,7 +241,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return 1, f.own.order(ctx, f.node(), roomLimit, "DROP DATABASE IF EXISTS "+quoted(f.prefix))
 }
 
-// ByHand is what a person types.
 func (foreign) ByHand(text string) string {
 	return fmt.Sprintf("DROP DATABASE `NAME` in mariadb, for each database of which the name has %q in it (SHOW DATABASES lists them)", text)
 }

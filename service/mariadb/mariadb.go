@@ -20,10 +20,10 @@ import (
 	"lockbench/service/operator"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "mariadb"
 
-// What clients must know beside addresses, by the names of [locks.Store.Params].
+// Keys of [locks.Store.Params].
 const (
 	User     = "user"
 	Password = "password" // absent if the user needs none
@@ -49,10 +49,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 // The first version that is known to do: with positions of transactions for each replica,
@@ -61,14 +59,14 @@ const majorMin, minorMin = 10, 5
 
 var versionPattern = regexp.MustCompile(`\bVer (\d+)\.(\d+)\.(\d+)-MariaDB`)
 
-// Needs are the programs of a version that will do.
+// Needs names the programs of a version that is new enough.
 func (Service) Needs() service.Needs {
 	sbin := []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"}
 	return service.Needs{
 		Programs: []service.Executable{
 			{Name: "mariadbd", Package: "mariadb-server-core", Dirs: sbin},
 			{Name: "mariadb-install-db", Package: "mariadb-server-core"},
-			// What the one above calls.
+			// The program above calls this one.
 			{Name: "my_print_defaults", Package: "mariadb-client-core"},
 			{Name: "sed", Package: "sed"},
 			{Name: "dirname", Package: "coreutils"},
@@ -94,11 +92,11 @@ func files(mariadbd string) []string {
 	}
 }
 
-// greeting is a word in what a server sends to whoever connects: the length of that, a newline
-// that is the version of the protocol, and the version of the server.
+// greeting is a word in the packet that a server sends to a new connection: the length of that, a
+// newline that is the version of the protocol, and the version of the server.
 const greeting = "MariaDB"
 
-// Ping connects, for servers speak first.
+// Ping only connects, because servers send the first message.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; read -r <&3; read -r -n 40 said <&3; case "$said" in *%[3]s*) echo %[3]s;; esac'`,
 		at.Addr(), at.Port(), greeting), greeting
@@ -111,13 +109,13 @@ func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a mariadbd", majorMin, minorMin)
 }
 
-// Ports is that for clients, on which replicas are served as well.
+// Ports returns 1: clients and replicas use the same port.
 func (Service) Ports(service.Topology) int { return 1 }
 
 // Sizes that keep a server small.
 var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-size": "16M"}
 
-// Seed makes the tables of a server of which nobody must be known.
+// Seed creates the system tables of a server that lets every user in.
 func (Service) Seed(folder string, asRoot bool) (program string, args []string) {
 	// With --force it does not look for the machine's name, which a container does not know.
 	args = append([]string{
@@ -131,7 +129,7 @@ func (Service) Seed(folder string, asRoot bool) (program string, args []string) 
 	return "mariadb-install-db", args
 }
 
-// Program is a server that listens where its place says.
+// Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	bind := "0.0.0.0"
 	if at.Bind.IsValid() {
@@ -155,7 +153,7 @@ func (Service) Program(at service.Place) service.Program {
 		"skip-grant-tables": "ON", "skip-name-resolve": "ON",
 	})
 	if at.Topology.Follows() {
-		// Which number a server has it is told when it is started: see [asked.Started].
+		// The number of a server is set after its start, see [asked.Started].
 		maps.Copy(settings, map[string]string{"server-id": "1", "log-bin": path.Join(at.Data, "bin"), "binlog-format": "ROW", "skip-slave-start": "ON"})
 		if at.Leader != nil {
 			settings["read-only"] = "ON"
@@ -172,10 +170,9 @@ func flags(settings map[string]string) []string {
 	return all
 }
 
-// Wire is nil: a statement may be one message or several, and nobody here reads them.
+// Wire returns nil: a statement may take several messages, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	g := &servers{host: h, login: service.Credentials{User: user}, kept: map[string]*kept{}}
 	for _, n := range t.Nodes() {

@@ -25,7 +25,6 @@ type servers struct {
 	lives atomic.Int64     // how many servers were started
 }
 
-// All that they can do beside serving.
 var (
 	_ service.Servers    = (*servers)(nil)
 	_ service.Promoter   = (*servers)(nil)
@@ -41,17 +40,16 @@ func (g *servers) Params() map[string]string {
 	return map[string]string{User: user, Database: database}
 }
 
-// Opaque is why no client can be stopped between two requests.
+// Opaque implements [service.Opaque].
 func (g *servers) Opaque() string {
-	return "clients of MariaDB send one message for a statement or several, and nobody reads them on the way"
+	return "clients of MariaDB send one message for a statement or several, which lockbench does not read"
 }
 
-// Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
 	return g.order(ctx, node, service.AskLimit, "DO 1")
 }
 
-// ClockOffset tells by how much a server's clock is wrong.
+// ClockOffset returns by how much the clock of a server is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
 	before := time.Now()
 	var micros int64
@@ -71,10 +69,9 @@ func (g *servers) Nudge(ctx context.Context, leader string) error {
 	return g.order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
 }
 
-// asked is the database as its operator asks it.
+// asked gives the failover manager access to the database.
 type asked struct{ *servers }
 
-// State is what a server says of itself.
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
 	err := g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
@@ -113,8 +110,8 @@ func sequence(position string) int64 {
 	return n
 }
 
-// turnLimit bounds what changes whom a node follows: the replay of what was received, and the
-// start and the end of threads, which wait for the disk and for each other.
+// turnLimit bounds changing the leader of a node: it replays received transactions, and starts and
+// stops threads, which wait for the disk and for each other.
 const turnLimit = 15 * time.Second
 
 // Promote makes a replica the primary, once it has replayed all that it has received.

@@ -30,7 +30,7 @@ var settings = []service.Setting{
 	{Name: "log-warnings", About: "how much it writes into its log; lockbench's own choice is 1"},
 	{Name: "log-slave-updates", About: "whether a replica logs what it replays; lockbench's own choice is ON"},
 
-	{Name: "user", About: "as whom it runs", Decided: decided},
+	{Name: "user", About: "the user that it runs as", Decided: decided},
 	{Name: "datadir", About: "where it keeps its data", Decided: decided},
 	{Name: "bind-address", About: "where it serves clients", Decided: decided},
 	{Name: "port", About: "the port", Decided: decided},
@@ -43,11 +43,10 @@ var settings = []service.Setting{
 	{Name: "server-id", About: "its number", Decided: decided},
 	{Name: "log-bin", About: "its binary log", Decided: decided},
 	{Name: "binlog-format", About: "what stands in it", Decided: decided},
-	{Name: "skip-slave-start", About: "whether it follows only when it is told to", Decided: decided},
+	{Name: "skip-slave-start", About: "whether it starts without following a primary", Decided: decided},
 	{Name: "read-only", About: "whether it follows", Decided: decided},
 }
 
-const decided = "lockbench decides where servers listen, whom they follow and where they keep their files"
+const decided = "lockbench decides where servers listen, which primary they follow and where they keep their files"
 
-// Settings are those.
 func (Service) Settings() []service.Setting { return slices.Concat(operator.Settings(), settings) }

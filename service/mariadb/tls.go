@@ -16,7 +16,7 @@ import (
 // canTLS is the flag of TLS in the capabilities of a client or a server.
 const canTLS = 1 << 11
 
-// What a message of a server begins with.
+// First bytes of messages of a server.
 const (
 	isOK    = 0
 	isError = 0xff

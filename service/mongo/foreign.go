@@ -16,7 +16,7 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "27017"
 
 // replicaSet is what external servers may form. lockbench starts none: the server that
@@ -33,7 +33,7 @@ func sized(n int) service.Topology {
 	return replicaSet.Sized(n)
 }
 
-// Schemes are two names of one thing.
+// Schemes returns two synonyms.
 func (Service) Schemes() []string { return []string{"mongodb", Name} }
 
 // Locate reads
@@ -148,7 +148,6 @@ type foreign struct {
 	prefix string
 }
 
-// OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Database, site.Called)
 	g.login = site.Logins[service.Data]
@@ -214,7 +213,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return *said.N, nil
 }
 
-// ByHand is what a person types.
 func (f foreign) ByHand(text string) string {
 	return fmt.Sprintf(`mongosh mongodb://HOST:PORT/%s --eval 'db.%s.deleteMany({_id: /%s/})'`, f.own.database, collection, text)
 }

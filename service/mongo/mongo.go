@@ -1,6 +1,6 @@
 // Package mongo is MongoDB as a lock service: one server that speaks its protocol.
 //
-// What lockbench starts is FerretDB on SQLite, a Go module that lockbench-more serves, or a
+// Lockbench starts FerretDB on SQLite, a Go module that lockbench-more serves, or a
 // mongod of a person's own. FerretDB speaks the protocol and is not MongoDB: it reads and then
 // writes where findAndModify is to do both at once. So it is a control, and its version says so.
 //
@@ -24,7 +24,7 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "mongo"
 
 // Parameters of clients.
@@ -52,10 +52,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 var (
@@ -122,7 +120,6 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 // shellNumber is that of the question of a shell: AAAA.
 const shellNumber = 'A' * 0x01010101
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte {
 	said := message(1, bson.M{"ok": 1.0})
 	binary.LittleEndian.PutUint32(said[8:], shellNumber)
@@ -132,7 +129,6 @@ func (Service) Pong() []byte {
 // Wire reads the messages of clients.
 func (Service) Wire() service.Wire { return wire{} }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, database, nil)
 }

@@ -207,7 +207,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// A greeting carries as much as it is given, both ways, and says what went wrong.
+// A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, func(string) bson.M { return bson.M{"ok": 1.0} })
 	servicetest.Greets(t, g, f.Dial, "mongo-1", 2, 0, 100_000)

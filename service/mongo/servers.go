@@ -124,7 +124,6 @@ const (
 	codeNoSuchLogin  = 18
 )
 
-// Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
 	return g.ask(ctx, node, ping, nil)
 }
@@ -175,10 +174,10 @@ func (g *servers) state(ctx context.Context, node string) (service.State, error)
 	return state, nil
 }
 
-// Form returns when servers that were just started serve.
+// Form returns when new servers serve clients.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
 
-// Orders returns what an operator can order a server to do.
+// Orders returns the administrative orders of a server.
 func (g *servers) Orders() map[string]service.Order {
 	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
 }

@@ -16,5 +16,4 @@ var settings = []service.Setting{
 
 const decided = "lockbench decides where servers listen and where they keep their files"
 
-// Settings are those flags.
 func (Service) Settings() []service.Setting { return settings }

@@ -23,7 +23,7 @@ const (
 	operators = "operators"
 )
 
-// info is what a server says of itself to whoever connects.
+// info is the description that a server sends to a new connection.
 type info struct {
 	ID           string `json:"server_id"`
 	Name         string `json:"server_name"`
@@ -100,8 +100,8 @@ func (t *talk) connect(who login) error {
 	return t.say("CONNECT " + string(text))
 }
 
-// inbox is a subject on which nobody else listens: servers that are one group bring a message to
-// all who do.
+// inbox returns a subject to which only this connection subscribes: servers of a cluster deliver a
+// message to all subscribers.
 func (t *talk) inbox() string { return fmt.Sprintf("_INBOX.%s.%d", t.info.ID, t.info.Client) }
 
 func (t *talk) say(lines ...string) error {
@@ -114,8 +114,8 @@ func (t *talk) line() (string, error) {
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-// errNobody is what a question ends with that nobody listens to.
-var errNobody = errors.New("nobody answers this question now")
+// errNoResponders ends a request on a subject without subscribers.
+var errNoResponders = errors.New("no server answers this request now")
 
 // hear is the next message, or nil for the answer to a PING.
 func (t *talk) hear() ([]byte, error) {
@@ -159,7 +159,7 @@ func (t *talk) message(words []string) ([]byte, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(string(body[:head]), "NATS/1.0 503") {
-		return nil, errNobody
+		return nil, errNoResponders
 	}
 	return body[head:size], nil
 }
@@ -230,7 +230,7 @@ func (g *servers) monitor(ctx context.Context, node, what string, question, answ
 	})
 }
 
-// Answers asks for a sign of life, for which a server asks nobody.
+// Answers sends a request that a server answers alone.
 func (g *servers) Answers(ctx context.Context, node string) error {
 	return g.with(ctx, node, g.who, func(t *talk) error { return t.ping() })
 }

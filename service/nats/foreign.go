@@ -15,7 +15,7 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "4222"
 
 // Schemes are without and with TLS; NATS' own name of the latter is tls.
@@ -102,8 +102,8 @@ func look(ctx context.Context, addr string, as service.Credentials, dial func(co
 	return is, err
 }
 
-// foreign are servers of somebody else's: these abilities, and no other. What a group is like is
-// asked by what any client may ask; who leads the metadata nobody says to clients.
+// foreign are external servers, which have fewer abilities. All requests are such that any client may
+// send them. They do not show the leader of the metadata.
 type foreign struct {
 	service.Servers
 	service.Opaque
@@ -120,7 +120,6 @@ var (
 	_ service.Sharded        = (*foreign)(nil)
 )
 
-// OpenForeign is the servers of a site.
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	as := site.Logins[service.Data]
 	g := newServers(site.Topology, h, loginOf(as))
@@ -185,14 +184,15 @@ func (f *foreign) views(ctx context.Context) (map[string]view, error) {
 	})
 }
 
-// node is who calls itself so; empty: nobody that was heard does.
+// node returns the node with a server name, or "" if no node with that name has answered.
 func (f *foreign) node(name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names[name]
 }
 
-// Leaders are all that answer as the leader of the run's bucket; nobody while there is none.
+// Leaders returns the nodes that answer as the leader of the bucket of the run. There are none before
+// there is a bucket.
 func (f *foreign) Leaders(ctx context.Context) []string {
 	if len(f.Nodes()) == 1 {
 		return f.own.Leaders(ctx)
@@ -239,8 +239,7 @@ func (f *foreign) FollowersOf(ctx context.Context, leader string) ([]string, err
 	return f.own.FollowersOf(ctx, leader)
 }
 
-// Healthy tells what the group lacks. By each server somebody answers who keeps account of the
-// streams, and that is the leader of the metadata.
+// Healthy checks that a request through each server reaches the leader of the JetStream metadata.
 func (f *foreign) Healthy(ctx context.Context) error {
 	err := service.Each(f.Nodes(), func(n service.Node) error {
 		return f.own.with(ctx, n.Name, f.own.who, func(t *talk) error { return t.ask("$JS.API.INFO", struct{}{}, nil) })
@@ -326,8 +325,8 @@ func (t *talk) buckets(text string, most int) (found []string, err error) {
 }
 
 const (
-	// clearMax is how many buckets are looked for when those of a run are removed: there is one,
-	// and those that a guest of somebody's own has made.
+	// clearMax is how many buckets are looked for when the buckets of a run are removed: one, and
+	// those that a guest has made.
 	clearMax = 1000
 	// clearLimit is how long that may take by one server.
 	clearLimit = 20 * time.Second
@@ -354,7 +353,6 @@ func (f *foreign) Clear(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// ByHand is what a person types.
 func (*foreign) ByHand(text string) string {
 	return fmt.Sprintf("nats kv del BUCKET -f, for each bucket of which the name has %q in it (nats kv ls lists them)", inName(text))
 }

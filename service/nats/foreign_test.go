@@ -111,7 +111,7 @@ func TestSurvey(t *testing.T) {
 	refused("without JetStream", "serves no JetStream", "nats-1")
 }
 
-// What clients may ask says who leads the bucket of the run, and whether all are well.
+// Requests that any client may send show the leader of the bucket and whether all servers are well.
 func TestForeignLeaders(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	f.group()
@@ -148,7 +148,7 @@ func TestForeignLeaders(t *testing.T) {
 	led("", "", "")
 	says("before an election", "", "has no leader")
 	led("nats-9", "nats-9", "nats-9")
-	says("of a server that nobody named", "", "")
+	says("of a server that --servers does not name", "", "")
 	led("nats-2", "nats-2", "nats-2")
 	f.set(func(_, two, _ *node) { two.down = true })
 	says("while the others have not noticed", "", errNotRunning.Error(), "nats-2")

@@ -1,13 +1,12 @@
-// Package nats is NATS JetStream as a lock service: one server, or three that write nothing
-// without a majority of those that keep it.
+// Package nats is NATS JetStream as a lock service: one server, or three that write nothing without a
+// majority of those that keep a stream.
 //
-// Locks are keys of a bucket, and each bucket is a stream with a leader of its own: the
-// servers elect one among those that keep it. Beside these they elect one that places
-// streams, the leader of the metadata.
+// Locks are keys of a bucket, and each bucket is a stream. The servers that keep a stream elect its
+// leader. All servers elect a leader of the metadata, which places streams.
 //
-// Servers are asked past all faults in the protocol of their clients, each question on a
-// connection of its own, as an operator whom the configuration knows. So lockbench depends
-// on none of NATS' packages. The server itself is a Go module, which lockbench-more serves.
+// Lockbench queries servers directly in the protocol of their clients, with a connection for each
+// request, as the system user of the configuration. It depends on no package of NATS. The server
+// itself is a Go module, which lockbench-more serves.
 package nats
 
 import (
@@ -24,7 +23,7 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "nats"
 
 // Quorum is a group of servers that keep each bucket on three of them, or on one.
@@ -49,10 +48,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`)
@@ -72,7 +69,7 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// version reads what a server says of itself. Before 2.11 nobody could say who is to lead.
+// version parses the output of nats-server. Before 2.11, a client cannot choose the next leader.
 func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a nats-server", 2, 11)
 }
@@ -80,7 +77,7 @@ func version(output string) (text string, enough bool, err error) {
 // Ports are that for clients and that for the other servers.
 func (Service) Ports(service.Topology) int { return 2 }
 
-// Program is a server that listens where its place says, and dials from anywhere.
+// Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	listen := netip.AddrPortFrom(at.Bind, at.Port)
 	if !at.Bind.IsValid() {
@@ -88,7 +85,8 @@ func (Service) Program(at service.Place) service.Program {
 	}
 	top := map[string]string{
 		"server_name": at.Node.Name, "listen": listen.String(),
-		// Clients are who says nothing of himself; whoever asks past all faults is the operator.
+		// Connections without a user are clients. Lockbench's own connections use the operators'
+		// account.
 		"system_account": operators, "no_auth_user": clients,
 	}
 	// A bounded store: locks are small, and only their newest state is kept.
@@ -106,7 +104,8 @@ func (Service) Program(at service.Place) service.Program {
 		}
 		cluster = map[string]string{
 			"name": "lockbench", "listen": next(listen).String(), "routes": "[" + strings.Join(routes, ", ") + "]",
-			// What servers tell each other of third ones leads to where everybody finds those.
+			// Servers tell each other the addresses of third servers, which must be the addresses for
+			// all.
 			"advertise": next(at.Announced).String(),
 			// Clients are told all servers by lockbench.
 			"no_advertise": "true",
@@ -148,10 +147,10 @@ func write(text *strings.Builder, indent string, block map[string]string) {
 // next is the port after one.
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
 
-// greeting is how a server greets whoever connects.
+// greeting begins the first message of a server.
 const greeting = "INFO "
 
-// Ping connects, for servers speak first.
+// Ping only connects, because servers send the first message.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "", len("INFO")), "INFO"
 }
@@ -159,10 +158,9 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 // Pong is how a server greets.
 func (Service) Pong() []byte { return []byte(greeting + "{}\r\n") }
 
-// Wire is nil: clients send many requests on one connection, and nobody here reads them.
+// Wire returns nil: clients multiplex requests on one connection, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, as(clients))
 }

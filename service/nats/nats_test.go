@@ -102,18 +102,18 @@ type fake struct {
 	mu      sync.Mutex
 	nodes   map[string]*node
 	asked   []string
-	heard   []string // subjects to which somebody listens
+	heard   []string // subscribed subjects
 	clients uint64
 }
 
 type node struct {
-	about   info // beside its names
+	about   info // without its names
 	meta    string
 	buckets map[string]string // leaders as this one sees them
 	has     string            // the key that each bucket has; only one of those that there are
 	sick    string
 	behind  bool // as this one sees a replica
-	refuses bool // whoever connects
+	refuses bool // new connections
 	down    bool
 	at      net.Listener
 }
@@ -184,7 +184,7 @@ func (f *fake) serve(name string, c net.Conn) {
 			if _, err := io.ReadFull(lines, body); err != nil {
 				return
 			}
-			if len(words) == 3 { // nobody is to answer: it comes back to who listens
+			if len(words) == 3 { // no responders: the message goes back to the requester
 				fmt.Fprintf(c, "MSG %s 1 %d\r\n%s", words[1], size, body)
 				continue
 			}
@@ -319,7 +319,7 @@ func TestLeaders(t *testing.T) {
 	says("of two buckets, of which one has the key", "nats-1", "nats-3", "nats-2", "nats-3")
 	f.set(func(one, two, three *node) { one.meta, two.meta, three.meta = "", "", "" })
 	if got, err := g.Leader(ctx); err == nil {
-		t.Errorf("nobody is named, and the leader is %q", got)
+		t.Errorf("no leader is named, and the leader is %q", got)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// Nobody asks the dead what they think.
+// Dead servers are not queried.
 func TestPromoteWithoutOne(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	f.set(func(one, _, _ *node) { one.down = true })
@@ -359,11 +359,11 @@ func TestPromoteWithoutOne(t *testing.T) {
 	}
 }
 
-// Who asks for what cannot be is told at once.
+// Impossible requests fail at once.
 func TestPromoteOfOneCopy(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	f.set(func(one, two, three *node) { one.buckets, three.buckets = nil, nil })
-	if _, err := g.Promote(t.Context(), "nats-3"); err == nil || !strings.Contains(err.Error(), "nats-2 alone keeps the bucket locks") {
+	if _, err := g.Promote(t.Context(), "nats-3"); err == nil || !strings.Contains(err.Error(), "only nats-2 keeps the bucket locks") {
 		t.Errorf("it is refused with %v", err)
 	}
 }
@@ -383,11 +383,11 @@ func TestInboxes(t *testing.T) {
 	}
 }
 
-// What nobody answers is an error at once, and what is refused says why.
+// A request without responders fails at once, and a refused request reports the reason.
 func TestAsk(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	if err := g.monitor(t.Context(), "nats-1", "NOTHING", nil, nil); !errors.Is(err, errNobody) {
-		t.Errorf("nobody answers, and it says %v", err)
+	if err := g.monitor(t.Context(), "nats-1", "NOTHING", nil, nil); !errors.Is(err, errNoResponders) {
+		t.Errorf("there are no responders, and the error is %v", err)
 	}
 	f.set(func(one, _, _ *node) { one.refuses = true })
 	if err := g.Answers(t.Context(), "nats-1"); err == nil || err.Error() != "nats-1: Authorization Violation" {
@@ -395,7 +395,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// A greeting carries as much as it is given, both ways, and says what went wrong.
+// A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, locks.Single)
 	servicetest.Greets(t, g, f.Dial, "nats-1", 1, 0, 1, 100_000)

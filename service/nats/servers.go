@@ -50,9 +50,9 @@ const bucketName = "locks"
 // Params name the bucket.
 func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
 
-// Opaque is why no client can be stopped between two requests.
+// Opaque implements [service.Opaque].
 func (g *servers) Opaque() string {
-	return "clients of NATS send many requests on one connection, and nobody reads them on the way"
+	return "clients of NATS send many requests on one connection, which lockbench does not read"
 }
 
 // state is what a server says of JetStream.
@@ -79,7 +79,7 @@ const bucketPrefix = "KV_"
 // streamInfo asks for a stream by its name.
 const streamInfo = "$JS.API.STREAM.INFO."
 
-// leaders are those whom a server names, by the streams of the buckets that it keeps. "":
+// leaders returns the leaders that a server names, by the streams of the buckets that it keeps. "" if
 // it knows none.
 func (s state) leaders() map[string]string {
 	all := map[string]string{}
@@ -93,7 +93,7 @@ func (s state) leaders() map[string]string {
 	return all
 }
 
-// alone is a bucket that a server leads and that nobody else keeps.
+// alone returns a bucket that only this server keeps and leads.
 func (s state) alone(leader string) (bucket string, ok bool) {
 	for _, a := range s.Accounts {
 		for _, stream := range a.Streams {
@@ -117,8 +117,8 @@ func (g *servers) states(ctx context.Context) (map[string]state, error) {
 	return service.AskAll(ctx, g.Nodes(), g.jetStream)
 }
 
-// Leaders are all that take themselves for the leader of a bucket; nobody while there is no
-// bucket.
+// Leaders returns all nodes that take themselves for the leader of a bucket. There are none before
+// there is a bucket.
 func (g *servers) Leaders(ctx context.Context) []string {
 	if nodes := g.Nodes(); len(nodes) == 1 {
 		if g.Answers(ctx, nodes[0].Name) == nil {
@@ -173,7 +173,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	return "", errors.Join(append(errs, fmt.Errorf("no leader of the key %q is known", key), err)...)
 }
 
-// mostNamed is the leader that most name; empty: nobody names one.
+// mostNamed returns the leader with the most votes; "" without votes.
 func mostNamed(votes map[string]int) (best string) {
 	for _, name := range slices.Sorted(maps.Keys(votes)) {
 		if name != "" && (best == "" || votes[name] > votes[best]) {
@@ -238,7 +238,7 @@ func (g *servers) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	named := map[string][]string{} // whom the servers name, by what these would lead
+	named := map[string][]string{} // named leaders by their buckets
 	for _, n := range g.Nodes() {
 		s := all[n.Name]
 		named["the metadata"] = append(named["the metadata"], s.Meta.Leader)
@@ -258,9 +258,9 @@ func (g *servers) Healthy(ctx context.Context) error {
 // Form returns when servers that were just started are one group.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
 
-// Promote makes a server the leader of all buckets and of the metadata. Servers that do not
-// answer are left out, for a leader that was just killed is one: the others name who leads.
-// Of a bucket that one server keeps, nobody else can be the leader.
+// Promote makes a server the leader of all buckets and of the metadata. It ignores servers that do not
+// answer, because the old leader may just have been killed. It fails for a bucket that only another
+// server keeps.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	to := map[string]any{"placement": map[string]string{"preferred": node}}
 	var never error // why it is no use to go on
@@ -268,14 +268,14 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 		all, err := g.states(ctx)
 		for name, s := range all {
 			if bucket, ok := s.alone(name); ok && name != node {
-				never = fmt.Errorf("%s alone keeps the bucket %s, so nobody else can lead it; it takes more than one replica", name, bucket)
+				never = fmt.Errorf("only %s keeps the bucket %s, so no other server can lead it; it takes more than one replica", name, bucket)
 				return nil
 			}
 		}
 		if _, answers := all[node]; !answers {
 			return err
 		}
-		lacks := map[string]string{} // whom to ask to step down, by the account that may
+		lacks := map[string]string{} // the leaders that must step down, by the account that may order it
 		if leader := all[node].Meta.Leader; leader != node {
 			lacks["$JS.API.META.LEADER.STEPDOWN"] = operators
 		}

@@ -5,7 +5,7 @@ import "lockbench/service"
 // settings are what a scenario may give in the configuration file of NATS, and what it may
 // not. A name before a dot is the block in which the other stands.
 var settings = []service.Setting{
-	{Name: "ping_interval", About: "how often a client's idle connection is asked for a sign of life"},
+	{Name: "ping_interval", About: "how often servers check an idle connection of a client"},
 	{Name: "ping_max", About: "how many of these may stay without an answer"},
 	{Name: "write_deadline", About: "how long a connection may take nothing until it is closed"},
 	{Name: "max_payload", About: "the largest message that is taken"},
@@ -15,7 +15,7 @@ var settings = []service.Setting{
 	{Name: "jetstream.max_file", About: "how much a server keeps on disk; lockbench's own choice is 256MB"},
 	{Name: "jetstream.max_mem", About: "how much it keeps in memory; lockbench's own choice is 64MB"},
 	{Name: "cluster.pool_size", About: "connections between two servers; lockbench's own choice is -1, a single one"},
-	{Name: "cluster.ping_interval", About: "how often an idle one is asked for a sign of life"},
+	{Name: "cluster.ping_interval", About: "how often servers check an idle connection of another"},
 
 	{Name: "server_name", About: "what a server is called", Decided: decided},
 	{Name: "listen", About: "where it serves clients", Decided: decided},

@@ -1,15 +1,14 @@
-// Package operator plays whom a replicated database leaves its failovers to. Nobody in
-// PostgreSQL or MariaDB promotes a replica; Patroni, Orchestrator or a person does:
+// Package operator is a failover manager for PostgreSQL and MariaDB, as Patroni and Orchestrator are:
 //
-//	watch    the leader, from where the other nodes are
-//	wait     when nobody of them reaches it
+//	watch    check from the other nodes whether they reach the leader
+//	wait     until no node has reached it for some time
 //	promote  the replica that has received most, and move the address that follows the leader
-//	point    the others to it
-//	renew    who led before, or cannot follow: with fresh data, from which it streams everything again
+//	point    the other replicas to the new leader
+//	renew    the old leader, and nodes that cannot follow: with fresh data, from which they stream everything again
 //
-// It reaches a node if another node does, on the links that faults concern. Whom it reaches it asks past
-// all faults. So a leader that was cut off from the others goes on, and is renewed when it
-// is reached again.
+// It counts a node as reachable if another node reaches it on the links that faults affect, and
+// queries reachable nodes past all faults. So a leader that is cut off from the others goes on, and is
+// renewed when it is reachable again.
 package operator
 
 import (
@@ -28,7 +27,7 @@ import (
 // Managed is a leader with followers, one of which an operator promotes when the leader is lost.
 const Managed locks.Topology = "managed"
 
-// FailoverAfter is the setting of how long nobody may reach the leader.
+// FailoverAfter is the setting of how long no node may reach the leader.
 const FailoverAfter = "failover-after"
 
 // failoverAfter is how long that is by itself. A busy machine is slow, and not dead.
@@ -52,7 +51,7 @@ func Topologies(name string) []service.Topology {
 	return []service.Topology{
 		{Name: locks.Single, Short: "1 " + name, Leads: service.OneLeader, Entry: name, Parts: parts(1)},
 		{
-			// Nobody watches: who leads, a step of a scenario says.
+			// There is no failover manager: steps of a scenario promote.
 			Name: locks.Replicated, Short: name + " 1+2", Leads: service.OneLeader, Views: true, FirstAlone: true, Parts: parts(3),
 		},
 		{
@@ -65,7 +64,7 @@ func Topologies(name string) []service.Topology {
 // Settings are those of the operator.
 func Settings() []service.Setting {
 	return []service.Setting{{
-		Name: FailoverAfter, About: "how long nobody may reach the primary until a replica is promoted, where the topology is managed; lockbench's own choice is 1s",
+		Name: FailoverAfter, About: "how long no node may reach the primary until a replica is promoted, where the topology is managed; lockbench's own choice is 1s",
 	}}
 }
 
@@ -78,7 +77,7 @@ type State struct {
 	Broken   error          // why it cannot follow
 }
 
-// Database is what differs from one database to the other. All of it is asked past all faults.
+// Database has the functions that differ between databases. All work past all faults.
 type Database interface {
 	State(ctx context.Context, node string) (State, error)
 	// Promote makes a follower a leader, with all that it has received.
@@ -100,7 +99,7 @@ type Operator struct {
 	mu     sync.Mutex
 	lead   string
 	stale  map[string]bool // has led, and was given no fresh data since
-	silent time.Time       // since when nobody reaches the leader
+	silent time.Time       // since when no node reaches the leader
 	lost   map[string]time.Time
 }
 
@@ -125,7 +124,6 @@ func (idle) Settings() map[string]string                   { return nil }
 // Nodes are all nodes.
 func (o *Operator) Nodes() []service.Node { return o.topology.Nodes() }
 
-// Topology is what they form.
 func (o *Operator) Topology() service.Topology { return o.topology }
 
 // Lead is the node to which clients are led.
@@ -149,10 +147,10 @@ func (o *Operator) others(but string) []string {
 	return names
 }
 
-// Setting is one of the person's own; empty: it was not given.
+// Setting returns a setting of the user; empty: it was not set.
 func (o *Operator) Setting(name string) string { return o.host.Settings()[name] }
 
-// wait is how long nobody may reach the leader.
+// wait returns how long no node may reach the leader.
 func (o *Operator) wait() (time.Duration, error) {
 	text, given := o.host.Settings()[FailoverAfter]
 	if !given {
@@ -165,8 +163,8 @@ func (o *Operator) wait() (time.Duration, error) {
 	return d, nil
 }
 
-// Started tells a node that was started whom it follows. One that has led is left alone, until it is
-// given fresh data.
+// Started makes a node that was started follow the leader. It leaves an old leader alone until that
+// gets fresh data.
 func (o *Operator) Started(ctx context.Context, node string) error {
 	o.mu.Lock()
 	lead, stale := o.lead, o.stale[node]
@@ -263,8 +261,8 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 		o.turn.Lock()
 		switch {
 		case o.Lead() != lead:
-			// Somebody was promoted by hand since the nodes were asked: the one that leads
-			// besides may be the leader by now, and would lose all that it has granted.
+			// A step may have promoted a node since the nodes were queried. A second node that leads
+			// may then be the new leader, and renewing it would lose all locks that it has granted.
 		case s.Leads || stale || s.Broken != nil || known && time.Since(since) > patience:
 			o.renew(ctx, name, lead)
 			delete(o.lost, name)
@@ -303,7 +301,7 @@ func (o *Operator) renew(ctx context.Context, name, lead string) {
 	o.mu.Lock()
 	before := o.stale[name]
 	o.mu.Unlock()
-	set(false) // so that it is told whom it follows when it is started
+	set(false) // so that it follows the leader when it is started
 	if err := o.host.Renew(ctx, name); err != nil {
 		set(before) // a fault may keep it down
 	}

@@ -151,8 +151,8 @@ func wants(t *testing.T, f *fake, when string, done ...string) {
 	}
 }
 
-// The replica that has received most takes the place of a lost leader, once nobody has reached that for
-// long enough; who comes back is given fresh data.
+// The replica that has received most replaces a lost leader after no node has reached that for long
+// enough; the old leader gets fresh data.
 func TestReplace(t *testing.T) {
 	f, o := operated(t, Managed)
 	ctx := t.Context()
@@ -200,15 +200,15 @@ func TestCutOff(t *testing.T) {
 	wants(t, f, "when it is reached", "renew db-1")
 }
 
-// A replica that is cut off is promoted by nobody, whatever it has received.
-func TestNobodyToPromote(t *testing.T) {
+// A replica that is cut off is not promoted, even if it has received most.
+func TestNoReplicaToPromote(t *testing.T) {
 	f, o := operated(t, Managed)
 	f.down["db-1"], f.down["db-2"], f.cut["db-3"] = true, true, true
 	o.look(t.Context(), 0)
-	wants(t, f, "when nobody is reached")
+	wants(t, f, "when no node is reached")
 }
 
-// Where nobody watches, a lost leader is lost; a step may order a promotion.
+// In a topology without a failover manager, a lost leader stays lost unless a step promotes a replica.
 func TestReplicated(t *testing.T) {
 	f, o := operated(t, locks.Replicated)
 	f.down["db-1"] = true
@@ -223,8 +223,8 @@ func TestReplicated(t *testing.T) {
 	wants(t, f, "when it is ordered", "promote db-2", "point db-3")
 }
 
-// Who has received more than the leader has, or cannot follow, is given fresh data; who only hears nothing
-// is pointed to the leader first.
+// A replica that has received more than the leader, or cannot follow, gets fresh data. One that only
+// hears nothing is pointed to the leader first.
 func TestMend(t *testing.T) {
 	f, o := operated(t, Managed)
 	f.change("db-2", func(s *State) { s.Received, s.Streams = 11, false })
@@ -240,8 +240,8 @@ func TestMend(t *testing.T) {
 	wants(t, f, "when the silent one is not reached")
 }
 
-// Whoever is promoted by hand while the operator looks around is not taken for one that leads
-// beside the leader: what it has granted would be lost.
+// A node that a step promotes while the operator queries the nodes is not renewed as a second leader:
+// the locks that it has granted would be lost.
 func TestPromotedMeanwhile(t *testing.T) {
 	f, o := operated(t, Managed)
 	f.asked = func(node string) {
@@ -272,7 +272,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Of a sketch the operator knows the nodes, and does nothing.
+// A sketch has nodes, and no servers to query.
 func TestSketch(t *testing.T) {
 	form := Topologies("db")[2]
 	o := New(form, struct{ service.Host }{}, nil)

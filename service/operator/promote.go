@@ -30,7 +30,7 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.Lead() != old {
-		return o.Lead(), nil // somebody else was faster
+		return o.Lead(), nil // promoted meanwhile
 	}
 	ctx, cancel := context.WithTimeout(ctx, promoteLimit)
 	defer cancel()
@@ -54,7 +54,7 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 			return "", err
 		}
 	}
-	// Who cannot be told now is pointed to the leader, or renewed, when it is reached.
+	// Nodes that do not answer now are pointed to the leader, or renewed, when they are reachable.
 	for _, name := range o.others(node) {
 		if name == old {
 			_ = o.host.Follow(name, o.host.AddrFor(name, node, 0))

@@ -16,8 +16,8 @@ import (
 	"lockbench/service"
 )
 
-// kept is the connection on which a node is asked. Each new one is a process of the server,
-// and roles are looked at twenty times a second.
+// kept is an open connection to a node. A new one costs a process of the server, and roles are checked
+// twenty times a second.
 type kept struct {
 	sync.Mutex
 	conn *pgx.Conn
@@ -108,7 +108,7 @@ func (k *kept) close(ctx context.Context) {
 // Close ends the connections.
 func (g *servers) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // nobody waits for a goodbye
+	cancel() // do not wait for the server to end the session
 	for _, k := range g.kept {
 		k.Lock()
 		k.close(ctx)

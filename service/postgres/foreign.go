@@ -18,10 +18,10 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "5432"
 
-// Schemes are two names of one thing.
+// Schemes returns two synonyms.
 func (Service) Schemes() []string { return []string{"postgres", "postgresql"} }
 
 // Locate reads
@@ -78,7 +78,7 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 	return how.Secure(ctx, c)
 }
 
-// quoted is a name that is no word of SQL.
+// quoted returns a name in quotes, so that it is not taken for a keyword of SQL.
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // Survey asks the server what it is, and whether a run's schema can be made.
@@ -111,7 +111,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// foreign is a server of somebody else's: these abilities, and no other.
+// foreign is an external server, which has fewer abilities.
 type foreign struct {
 	service.Servers
 	service.Clock
@@ -126,7 +126,6 @@ var (
 	_ service.Roomed         = foreign{}
 )
 
-// OpenForeign is the server of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = login{site.Logins[service.Data], site.Database}
@@ -146,7 +145,7 @@ func (f foreign) Params() map[string]string {
 // Form waits until the servers are healthy.
 func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f.own) }
 
-// The node of the one server.
+// The name of the only server.
 func (f foreign) node() string { return f.own.Nodes()[0].Name }
 
 // MakeRoom makes the schema in which tables of locks are. Names of advisory locks are the run's own,
@@ -187,7 +186,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	})
 }
 
-// ByHand is what a person types.
 func (foreign) ByHand(text string) string {
 	return fmt.Sprintf(`DROP SCHEMA "NAME" CASCADE in psql, for each schema of which the name has %q in it (\dn lists them)`, text)
 }

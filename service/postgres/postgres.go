@@ -21,10 +21,10 @@ import (
 	"lockbench/service/operator"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "postgres"
 
-// What clients must know beside addresses, by the names of [locks.Store.Params].
+// Keys of [locks.Store.Params].
 const (
 	User     = "user"
 	Password = "password" // absent if the user needs none
@@ -48,10 +48,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 // majorMin is the first that takes up another primary_conninfo without a restart.
@@ -59,7 +57,7 @@ const majorMin = 13
 
 var versionPattern = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)(\S*)`)
 
-// Needs are the programs of a version that will do.
+// Needs names the programs of a version that is new enough.
 func (Service) Needs() service.Needs {
 	dirs := []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}
 	return service.Needs{
@@ -69,7 +67,7 @@ func (Service) Needs() service.Needs {
 			{Name: "bash", Package: "bash"},
 		},
 		Install: "install one (on Debian or Ubuntu: apt-get install postgresql), or name its program postgres, " +
-			"which has initdb beside it, with --server postgres=PATH",
+			"which has initdb next to it, with --server postgres=PATH",
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),
@@ -78,7 +76,7 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// files are what its programs find beside themselves, and under /usr/share.
+// files returns the files that its programs look for near themselves, and in /usr/share.
 func files(postgres string) []string {
 	home := filepath.Dir(filepath.Dir(postgres))
 	return []string{
@@ -90,12 +88,10 @@ func files(postgres string) []string {
 // sslBytes are an sslRequest in the escapes of printf. A server without keys answers N.
 const sslBytes = `\0\0\0\10\4\322\26\57`
 
-// Ping is a question that a shell can ask, and its answer.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, sslBytes, 1), "N"
 }
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte { return []byte("N") }
 
 func version(output string) (text string, enough bool, err error) {
@@ -107,11 +103,11 @@ func version(output string) (text string, enough bool, err error) {
 	return v[1] + v[2], err == nil && major >= majorMin, nil
 }
 
-// Ports is that for clients, on which replicas are served as well.
+// Ports returns 1: clients and replicas use the same port.
 func (Service) Ports(service.Topology) int { return 1 }
 
-// Seed makes a database of one user, who needs no password. Its log has segments of a
-// megabyte, so that a server that is started anew writes little.
+// Seed generates a database with one user, who needs no password. Its log has segments of a megabyte,
+// so that a restarted server writes little.
 func (Service) Seed(folder string, _ bool) (program string, args []string) {
 	return "initdb", []string{
 		"--pgdata=" + folder, "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C",
@@ -119,7 +115,7 @@ func (Service) Seed(folder string, _ bool) (program string, args []string) {
 	}
 }
 
-// Program is a server that listens where its place says.
+// Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	conf, hba := path.Join(at.Config, "postgresql.conf"), path.Join(at.Config, "pg_hba.conf")
 	listen := "*"
@@ -138,7 +134,7 @@ func (Service) Program(at service.Place) service.Program {
 	if at.Topology.Follows() {
 		maps.Copy(settings, map[string]string{
 			"hot_standby": "on", "max_wal_senders": "10", "wal_level": "replica",
-			// Who lost its data streams everything again.
+			// A replica that lost its data streams everything again.
 			"wal_keep_size":      "1GB",
 			"wal_sender_timeout": "5s", "wal_receiver_timeout": "5s", "wal_receiver_status_interval": "1s", "wal_retrieve_retry_interval": "200ms",
 		})
@@ -149,7 +145,7 @@ func (Service) Program(at service.Place) service.Program {
 		"listen_addresses": listen, "port": strconv.Itoa(int(at.Port)),
 		"hba_file":                hba,
 		"unix_socket_directories": "", "logging_collector": "off",
-		// Who shows in the table of processes what it does wipes out its environment.
+		// A server that shows its activity in the process table overwrites its environment.
 		"update_process_title": "off",
 	})
 	if at.Leader != nil {
@@ -164,10 +160,9 @@ func (Service) Program(at service.Place) service.Program {
 	return service.Program{Args: []string{"-D", at.Data, "-c", "config_file=" + conf}, Files: files}
 }
 
-// Wire is nil: clients prepare, bind and execute as they like, and nobody here reads it.
+// Wire returns nil: a statement takes several messages, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	g := &servers{host: h, login: login{Credentials: service.Credentials{User: user}, database: database}, kept: map[string]*kept{}}
 	for _, n := range t.Nodes() {

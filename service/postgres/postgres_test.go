@@ -51,7 +51,7 @@ func text(at service.Place) string {
 	return all
 }
 
-// What a scenario may not set is what lockbench sets, and what it may set it does.
+// A scenario may set exactly the settings that lockbench does not decide.
 func TestSettings(t *testing.T) {
 	form, _ := service.Find(Service{}, operator.Managed)
 	given := map[string]string{}
@@ -140,8 +140,8 @@ func (g *servers) look(ctx context.Context, node string) error {
 	return g.order(ctx, node, "INSERT INTO mark VALUES (1)")
 }
 
-// What a primary has committed and its replicas have received outlives it: one of them is
-// promoted, and who led before follows, with what the others have.
+// Transactions that a primary has committed and its replicas have received survive it: a replica is
+// promoted, and the old primary follows it.
 func TestManaged(t *testing.T) {
 	run(t, operator.Managed, func(ctx context.Context, c world.Cluster) {
 		servers, killer := c.Servers().(*servers), c.(world.NodeController)

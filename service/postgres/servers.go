@@ -20,7 +20,6 @@ type servers struct {
 	kept  map[string]*kept // by node
 }
 
-// All that they can do beside serving.
 var (
 	_ service.Servers    = (*servers)(nil)
 	_ service.Promoter   = (*servers)(nil)
@@ -36,18 +35,17 @@ func (g *servers) Params() map[string]string {
 	return map[string]string{User: g.login.User, Database: g.login.database}
 }
 
-// Opaque is why no client can be stopped between two requests.
+// Opaque implements [service.Opaque].
 func (g *servers) Opaque() string {
-	return "clients of PostgreSQL send several messages for one statement, and nobody reads them on the way"
+	return "clients of PostgreSQL send several messages for one statement, which lockbench does not read"
 }
 
-// Answers asks a server for a sign of life.
 func (g *servers) Answers(ctx context.Context, node string) error {
 	var one int
 	return g.ask(ctx, node, "SELECT 1", &one)
 }
 
-// ClockOffset tells by how much a server's clock is wrong.
+// ClockOffset returns by how much the clock of a server is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
 	before := time.Now()
 	var micros int64
@@ -58,17 +56,16 @@ func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, 
 	return time.UnixMicro(micros).Sub(middle), nil
 }
 
-// What a server says of itself. What it has received begins again with its start, what it
-// has replayed does not.
+// stateQuery returns the state of a server. After a restart, the received position begins again, and
+// the replayed position does not.
 const stateQuery = `SELECT NOT pg_is_in_recovery(),
 	CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn,
 	coalesce((SELECT status = 'streaming' FROM pg_stat_wal_receiver), false),
 	coalesce((SELECT sender_host FROM pg_stat_wal_receiver), ''), coalesce((SELECT sender_port FROM pg_stat_wal_receiver), 0)`
 
-// asked is the database as its operator asks it.
+// asked gives the failover manager access to the database.
 type asked struct{ *servers }
 
-// State is what a server says of itself.
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
 	host, port := "", 0
@@ -96,13 +93,13 @@ func (g asked) Promote(ctx context.Context, node string) error {
 	})
 }
 
-// Follow lets a replica read anew whom it follows: its files say so.
+// Follow makes a replica reload its files, which name the leader.
 func (g asked) Follow(ctx context.Context, node string, _ netip.AddrPort) error {
 	var done bool
 	return g.ask(ctx, node, "SELECT pg_reload_conf()", &done)
 }
 
-// Started has nothing to set: a server finds in its files whom it follows.
+// Started has nothing to do: the files of a server name its leader.
 func (asked) Started(context.Context, string, *netip.AddrPort) error { return nil }
 
 // Nudge commits something that touches no table, and waits for no replica.

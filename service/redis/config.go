@@ -47,7 +47,7 @@ func (c config) text() string {
 	return lines(with(settings, c.Settings))
 }
 
-// alone is a server that keeps nothing on disk unless it is told to.
+// alone is the configuration of a server that keeps nothing on disk unless settings enable it.
 var alone = []setting{
 	{"save", `""`},
 	{"appendonly", "no"},
@@ -74,9 +74,8 @@ func (c config) source() []setting {
 	return []setting{{"bind-source-addr", c.Bind.String()}}
 }
 
-// busPort is the port on which the nodes of a cluster talk to each other, beside the
-// one on which they serve clients. Redis's own choice, 10000 above, may lie among the
-// ports that the kernel gives to outgoing connections.
+// busPort is the port on which the nodes of a cluster connect to each other. Redis' default, 10000
+// above the port for clients, may be one of the ports that the kernel gives to outgoing connections.
 func busPort(port uint16) uint16 { return port + 1 }
 
 // sharing is a node of a cluster. It tells the others, and clients, to find it where
@@ -120,7 +119,7 @@ func (c config) watching() []setting {
 	)
 }
 
-// with puts the person's own settings in the place of ours, or behind them.
+// with replaces settings by those of the user, and appends the others of the user.
 func with(settings []setting, own map[string]string) []setting {
 	settings = slices.DeleteFunc(settings, func(s setting) bool {
 		_, ok := own[s.name]

@@ -22,7 +22,7 @@ const (
 	usualSentinel = "26379"
 )
 
-// Schemes are with and without TLS.
+// Schemes returns the schemes without and with TLS.
 func (Service) Schemes() []string { return []string{"redis", "rediss"} }
 
 // Locate reads
@@ -102,8 +102,7 @@ func locate(text string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Login says AUTH, and chooses the database. A server that wants no password is content with one
-// that nobody needs.
+// Login sends AUTH and selects the database. A server without a password accepts any password.
 func (Service) Login(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
 	c, err := as.Secure(ctx, plain)
 	if err == nil && as.Password != "" {
@@ -182,7 +181,7 @@ func (s Service) Survey(ctx context.Context, l service.Location, dial func(conte
 	if err != nil {
 		return site, err
 	}
-	site.Topology.FirstAlone = false // whoever leads, led before anybody looked
+	site.Topology.FirstAlone = false // the leader led before the run
 	site.Topology.Parts = slices.Clone(l.Topology.Parts)
 	for i, p := range site.Topology.Parts {
 		places := all.data
@@ -329,7 +328,7 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 	return all, fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
 }
 
-// foreign are servers of somebody else's: these abilities, and no other.
+// foreign are external servers, which have fewer abilities.
 type foreign struct {
 	service.Servers
 	service.Sharded
@@ -341,7 +340,6 @@ type foreign struct {
 
 var _ service.ForeignServers = foreign{}
 
-// OpenForeign is the servers of a site.
 func (Service) OpenForeign(s service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := open(s.Topology, h)
 	g.prefix, g.calls = prefix, s.Called
@@ -406,7 +404,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	}
 }
 
-// ByHand is what a person types.
 func (f foreign) ByHand(text string) string {
 	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }

@@ -33,7 +33,7 @@ func (g *servers) Healthy(ctx context.Context) error {
 	return service.Each(g.of(service.Witness), func(n *server) error { return g.watches(ctx, n, master) })
 }
 
-// replicates tells whether one of the data nodes is the master of the others.
+// replicates reports whether one of the data nodes is the master of the others.
 func (g *servers) replicates() bool {
 	return g.is(locks.Replicated) || g.is(Sentinel)
 }
@@ -145,7 +145,7 @@ func (g *servers) sees(ctx context.Context, n *server, what, flags string, count
 	return nil
 }
 
-// Leader is the master as the service itself sees it.
+// Leader returns the master in the view of the service itself.
 func (g *servers) Leader(ctx context.Context) (string, error) {
 	switch g.topology.Name {
 	case locks.Single:
@@ -200,7 +200,7 @@ func (g *servers) masterOf(ctx context.Context, sentinel *server) (string, error
 	return "", fmt.Errorf("%s names a master that is none of ours: %v", sentinel.Name, reply)
 }
 
-// Leaders are all that take themselves for a master.
+// Leaders returns all nodes that take themselves for a master.
 func (g *servers) Leaders(ctx context.Context) []string {
 	data := g.of(service.Data)
 	is := make([]bool, len(data))

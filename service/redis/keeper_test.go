@@ -9,7 +9,7 @@ import (
 	"lockbench/service"
 )
 
-// keeping are servers that answer by heart, and of which nothing else is asked.
+// keeping returns servers with canned answers about lifetimes.
 func keeping(t locks.Topology, ttls map[string]string) *servers {
 	on, _ := service.Find(Service{}, t)
 	g := Service{}.Open(on, nil).(*servers)

@@ -19,7 +19,7 @@ const markerPrefix = "lockbench:marker"
 // busyShown is how long a server that refuses to be busy has for saying so.
 const busyShown = 200 * time.Millisecond
 
-// Orders returns what an operator can order a server to do.
+// Orders returns the administrative orders of a server.
 func (g *servers) Orders() map[string]service.Order {
 	return map[string]service.Order{
 		service.OrderFlush:           service.OnNode(g.Flush),
@@ -112,7 +112,7 @@ func gone(ctx context.Context, s *server, marker string) error {
 	return err
 }
 
-// Poison puts a list in the place of a key.
+// Poison replaces a key by a list.
 func (g *servers) Poison(ctx context.Context, node, key string) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -182,7 +182,7 @@ func order(ctx context.Context, s *server, command ...string) error {
 	return err
 }
 
-// ClockOffset tells by how much a server's clock is wrong.
+// ClockOffset returns by how much the clock of a server is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
 	s, err := g.server(node)
 	if err != nil {

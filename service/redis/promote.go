@@ -13,9 +13,8 @@ import (
 	"lockbench/service"
 )
 
-// Sentinels give a failover up, and tell nobody, when no replica is to their taste or they
-// hear too little of each other. So it is ordered again, and at last given up too: a run
-// must end.
+// Sentinels silently give up a failover if no replica is suitable, or if they hear too little of each
+// other. The order is therefore repeated, and given up in the end, because a run must end.
 const (
 	OrderEvery    = 5 * time.Second
 	FailoverLimit = 45 * time.Second
@@ -51,9 +50,9 @@ func (g *servers) Promote(ctx context.Context, name string) (string, error) {
 	return now, nil
 }
 
-// promoteByHand does what an operator would: one replica becomes the master, the
-// address of the service moves to it, and the others are told to follow it. An old
-// master that is dead is told by its configuration, a stopped one when it goes on.
+// promoteByHand does the work of an operator: one replica becomes the master, the address of the
+// service moves to it, and the others follow it. A dead old master follows by its configuration, and a
+// paused one after it was resumed.
 func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, error) {
 	if chosen == nil {
 		old, err := g.Leader(ctx)
@@ -229,7 +228,7 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 	return restore, nil
 }
 
-// Offsets tells how much each data node has written or applied.
+// Offsets returns how much each data node has written or applied.
 func (g *servers) Offsets(ctx context.Context) map[string]int64 {
 	var mu sync.Mutex
 	offsets := map[string]int64{}

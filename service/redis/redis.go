@@ -25,14 +25,12 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
-// majorMin is the first Redis with the settings that we need: bind-source-addr
-// (who is talking to whom) and SENTINEL DEBUG.
+// majorMin is the first Redis with the required settings: bind-source-addr, which identifies the
+// client of a connection, and SENTINEL DEBUG.
 const majorMin = 7
 
 var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+\.\d+)`)
@@ -85,15 +83,12 @@ func (Service) Program(at service.Place) service.Program {
 	return p
 }
 
-// Ping is a question that a shell can ask, and its answer.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return fmt.Sprintf("redis-cli -h %s -p %d PING", at.Addr(), at.Port()), "PONG"
 }
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte { return []byte("+PONG\r\n") }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return open(t, h)
 }

@@ -27,7 +27,6 @@ type servers struct {
 	lead string // the node that clients of a replicated group are led to
 }
 
-// All that they can do beside serving.
 var (
 	_ service.Servers    = (*servers)(nil)
 	_ service.Promoter   = (*servers)(nil)
@@ -53,7 +52,6 @@ func (s *server) Ask(ctx context.Context, command ...string) (any, error) {
 	return s.group.ask(ctx, s.Name, command...)
 }
 
-// Nodes are all servers.
 func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
 
 // Topology is what the servers form.
@@ -173,21 +171,20 @@ const (
 // paceRetry is how long pace waits before it asks a sentinel again.
 const paceRetry = 50 * time.Millisecond
 
-// pace makes a sentinel look and tell more often than it would by default, or a run
-// would mostly wait: ten seconds between looks at the servers' roles, two between
-// tellings, one before it connects again to what has cut it off (longer than it
-// takes to believe a server dead, so one that was only reconfigured would pass for
-// dead). What decides an election stays.
+// pace shortens the periods of a sentinel, because a run would mostly wait for the defaults: ten
+// seconds between checks of the roles, two between announcements, one until it reconnects. The last
+// exceeds the time after which a server counts as dead, so a server that was only reconfigured would
+// count as dead. The settings that decide elections stay.
 //
-// Telling has a lower bound: a sentinel that sees a second master tells it to step
-// down after four tellings without news of a failover, and the sentinel that leads
-// the failover looks at the promoted server once a second, whatever it is told.
-// With 100 ms all its promotions beside a living master would be undone.
+// The period of announcements has a lower bound: a sentinel that sees a second master demotes it after
+// four announcements without news of a failover, while the sentinel that leads the failover checks the
+// promoted server once a second at any setting. With 100 ms, all promotions while the old master lives
+// would be undone.
 //
-// So has looking: of a replica whose master is down a sentinel asks once a second,
-// whatever it is told, and will not promote it by an answer older than five of its
-// pings. With a ping every 100 ms the only replica left was refused every second
-// time ("no good slave"), and the next try is four seconds away.
+// So has the period of pings: a sentinel queries the replicas of a dead master once a second at any
+// setting, and does not promote a replica whose last answer is older than five pings. With a ping
+// every 100 ms the only replica left was refused every second time ("no good slave"), and the next
+// attempt came four seconds later.
 func (s *server) pace(ctx context.Context, publish string) error {
 	if s.Role != service.Witness {
 		return nil

@@ -21,7 +21,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s stands before %s", all[i-1].Name, s.Name)
 		}
 		if strings.Contains(settingsText, "\n"+s.Name+" !") && s.Decided == "" {
-			t.Errorf("%s is decided for a reason that nobody gives", s.Name)
+			t.Errorf("%s is decided without a reason", s.Name)
 		}
 	}
 	for _, name := range []string{"port", "bind", "dir", "requirepass", "replicaof", "cluster-enabled", "protected-mode", "daemonize"} {

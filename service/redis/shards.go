@@ -18,16 +18,16 @@ import (
 //	redis-2  5461 .. 10921    redis-5
 //	redis-3  10922 .. 16383   redis-6
 //
-// Who has what is agreed on by the nodes themselves, over a second port, the bus. A
-// replica whose master a majority of masters takes for dead is voted in by them.
+// The nodes agree on the owners over a second port, the bus. If a majority of masters takes a master
+// for dead, they vote its replica in.
 
 // assemble makes one cluster of nodes that know nothing of each other yet.
 func (g *servers) assemble(ctx context.Context) error {
 	nodes := g.of(service.Data)
 	masters := nodes[:len(nodes)/2]
 	for i, n := range masters {
-		// Epochs of their own before they meet, or the masters would have to find out
-		// first who gives way to whom.
+		// Each node gets an epoch before the nodes meet, or the masters would first have to resolve
+		// which of them is older.
 		if err := told(ctx, n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
@@ -145,7 +145,7 @@ func placeOf(text string) (host, port string) {
 func (g *servers) agreed(ctx context.Context) error {
 	nodes := g.of(service.Data)
 	var mu sync.Mutex
-	views := map[string]string{} // by node: who has which slots, and who follows whom
+	views := map[string]string{} // by node: the owners of slots and the masters of replicas
 	err := service.Each(nodes, func(n *server) error {
 		info, err := n.Ask(ctx, "CLUSTER", "INFO")
 		if err != nil {
@@ -203,7 +203,7 @@ func seen(by string, members []member, count int) (string, error) {
 	for _, m := range members {
 		switch {
 		case m.is("master") && len(m.slots) > 0 && !followed[m.id]:
-			return "", fmt.Errorf("%s sees nobody follow %s", by, m.name)
+			return "", fmt.Errorf("%s sees no replica follow %s", by, m.name)
 		case m.is("master") && len(m.slots) == 0:
 			return "", fmt.Errorf("%s sees %s as a master without slots", by, m.name)
 		}

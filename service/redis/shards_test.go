@@ -76,7 +76,7 @@ func TestClusterIsHealthy(t *testing.T) {
 		{"taken for dead", "bb 127.0.0.2:7000@7001 master -", "bb 127.0.0.2:7000@7001 master,fail? -", "redis-1 sees redis-2 as master,fail?"},
 		{"not met", "dd 127.0.0.4:7000@7001 slave bb 0 0 2 connected\n", "", "redis-1 sees 3 nodes, not 4"},
 		{"not connected", "slave bb 0 0 2 connected", "slave bb 0 0 2 disconnected", "redis-1 is not connected to redis-4"},
-		{"followed by nobody", "slave bb", "slave aa", "redis-1 sees nobody follow redis-2"},
+		{"without followers", "slave bb", "slave aa", "redis-1 sees no replica follow redis-2"},
 		{"not agreed", "0-8191", "0-8190", "redis-1 and redis-2 do not agree on who has what"},
 		{"no slots left", " 0-8191", "", "redis-1 sees redis-1 as a master without slots"},
 	} {
@@ -97,7 +97,7 @@ func TestClusterIsHealthy(t *testing.T) {
 	}
 }
 
-// What most of those who answer say counts; one that was cut off says what it knows.
+// The answer of most nodes counts, because a node that was cut off has an old view.
 func TestMasterOfAKey(t *testing.T) {
 	old := strings.NewReplacer("myself,master - 0 0 1 connected 0-8191", "master - 0 0 1 connected",
 		"slave aa 0 0 1 connected", "master - 0 0 3 connected 0-8191").Replace(view)

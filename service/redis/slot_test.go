@@ -6,7 +6,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// What servers say to CLUSTER KEYSLOT. The tests of locks/goredis ask a real one.
+// Answers of servers to CLUSTER KEYSLOT. The tests of locks/goredis compare with a real server.
 func TestSlot(t *testing.T) {
 	for key, want := range map[string]int{
 		"": 0, "a": 15495, "123456789": 12739, "{a}b": 15495, "x{a}": 15495, "{}": 15257, "a{}b": 13694,

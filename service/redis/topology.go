@@ -21,7 +21,7 @@ const (
 	Cluster locks.Topology = "cluster"
 )
 
-// What clients must know beside the servers, of the topology Sentinel only.
+// Parameters of clients in the topology Sentinel.
 const (
 	Sentinels  = "sentinel"    // the sentinels among the endpoints
 	MasterName = "master_name" // the parameter that says what sentinels call the leader
@@ -54,7 +54,7 @@ var topologies = []service.Topology{
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
 	},
 	{
-		// Nobody watches: who is master, lockbench says, as an operator would.
+		// There is no failover manager: lockbench decides which node is the master.
 		Name: locks.Replicated, Short: "replicated 1+2", Leads: service.OneLeader, FirstAlone: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},

@@ -16,14 +16,14 @@ import (
 
 var _ service.Foreign = Service{}
 
-// usualPort is that of URLs that name none.
+// usualPort is the default port of URLs.
 const usualPort = "2181"
 
-// noLogin is why nobody logs in.
-const noLogin = "ZooKeeper is told of them after a session was opened, by each client, and the relay says nothing there; " +
+// noLogin is why users and passwords are not supported.
+const noLogin = "a client of ZooKeeper logs in after it has opened a session, and the relay does not take part in that; " +
 	"what can be used is a client certificate, zookeepers://HOST:PORT with --tls-cert FILE --tls-key FILE, and a root in which anybody may make nodes"
 
-// Schemes are with and without TLS.
+// Schemes returns the schemes without and with TLS.
 func (Service) Schemes() []string { return []string{"zookeeper", "zookeepers"} }
 
 // Locate reads
@@ -51,7 +51,7 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Login is TLS, and nothing else.
+// Login only does TLS.
 func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
 	return how.Secure(ctx, c)
 }
@@ -140,7 +140,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// foreign are servers of somebody else's: these abilities, and no other.
+// foreign are external servers, which have fewer abilities.
 type foreign struct {
 	service.Servers
 	own    *servers
@@ -149,7 +149,6 @@ type foreign struct {
 
 var _ service.ForeignServers = foreign{}
 
-// OpenForeign is the servers of a site.
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	return foreign{g, g, prefix}
@@ -176,8 +175,8 @@ func (f foreign) onLeader(ctx context.Context, do func(node string, conn *zk.Con
 	return nil
 }
 
-// Under looks through all nodes but ZooKeeper's own, and below none that it names. What its ACL
-// hides is somebody else's.
+// Under searches all nodes except ZooKeeper's own, and not below nodes whose names match. It does not
+// see nodes that their ACL hides.
 func (f foreign) Under(ctx context.Context, word string, most int) (map[string][]string, error) {
 	var leader string
 	var found []string
@@ -236,7 +235,6 @@ func (f foreign) Clear(ctx context.Context) (n int, err error) {
 	}
 }
 
-// ByHand is what a person types.
 func (foreign) ByHand(word string) string {
 	return fmt.Sprintf("zkCli.sh -server HOST:PORT deleteall PATH, for each node with %q in its name (zkCli.sh -server HOST:PORT ls -R / lists them)", word)
 }

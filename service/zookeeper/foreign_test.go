@@ -16,7 +16,7 @@ func TestLocate(t *testing.T) {
 		"zookeeper://a/x":         "/x means nothing",
 		"zookeeper://a,a:2181":    "named twice",
 		"zookeeper+ring://a":      "named as zookeeper://HOST:PORT",
-		"zookeeper://u@a":         "a:2181, 1 zookeeper", // why there is no user is said by whoever reads all
+		"zookeeper://u@a":         "a:2181, 1 zookeeper", // Survey refuses users
 		"zookeeper://a zookeeper": "no URL",
 	} {
 		l, err := Service{}.Locate(strings.Fields(urls))
@@ -30,7 +30,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// What servers say of themselves must be what was named.
+// The servers must describe themselves as --servers does.
 func TestSurveyRefuses(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	form, _ := service.Find(Service{}, Quorum)
@@ -47,7 +47,7 @@ func TestSurveyRefuses(t *testing.T) {
 		"both lead":             func() { one.mode, two.mode = leader, leader },
 		"is observer":           func() { one.mode = "observer" },
 		"is a server by itself": func() { one.mode = standalone },
-		"serves nobody":         func() { one.mode = "" },
+		"serves no clients":     func() { one.mode = "" },
 		"whitelist lacks srvr":  func() { one.mode = "denied" },
 		"unknown error":         func() {}, // the fake answers requests with themselves
 	} {

@@ -22,7 +22,7 @@ func newServers(t service.Topology, h service.Host) *servers {
 	return g
 }
 
-// What servers say that they are.
+// Modes of servers.
 const (
 	standalone = "standalone"
 	leader     = "leader"
@@ -69,7 +69,7 @@ func readStatus(said string) (s status, err error) {
 		}
 	}
 	if s.mode == "" {
-		return s, fmt.Errorf("serves nobody: %.80s", strings.TrimSpace(said))
+		return s, fmt.Errorf("serves no clients: %.80s", strings.TrimSpace(said))
 	}
 	return s, nil
 }

@@ -1,13 +1,12 @@
-// Package zookeeper is ZooKeeper as a lock service: one server, or an ensemble of three that
-// elects a leader and writes nothing without a majority.
+// Package zookeeper is ZooKeeper as a lock service: one server, or an ensemble of three that elects a
+// leader and writes nothing without a majority.
 //
-// Servers are asked past all faults by ZooKeeper's words of four letters (ruok, srvr, mntr),
-// each on a connection of its own. So lockbench links nothing of it to run the servers.
+// Lockbench queries servers directly by ZooKeeper's four-letter words (ruok, srvr, mntr), with a
+// connection for each.
 //
-// A member tells another where to call back during an election, and what it tells is where it
-// listens. So the members dial through a proxy of their own where the world has one for each
-// (a JVM is told of it when it is started), or else a call back would pass the faults on the
-// link by.
+// During an election, a member tells another the address on which it listens, to be called back. So
+// members dial through their own proxies where the world has them (the JVM takes a proxy as a
+// property), or else these calls would bypass the faults on the link.
 package zookeeper
 
 import (
@@ -24,7 +23,7 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its nodes, and their endpoints.
+// Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "zookeeper"
 
 // Quorum is an ensemble whose members elect one that leads, and that commits nothing without
@@ -50,10 +49,8 @@ var (
 	_ service.Shell   = Service{}
 )
 
-// Name is what scenarios and guests call it.
 func (Service) Name() string { return Name }
 
-// Topologies are all that there are.
 func (Service) Topologies() []service.Topology { return topologies }
 
 // jvm is how much of a machine one server may take, and where the classes are. What a JVM
@@ -86,12 +83,10 @@ func files(java string) []string {
 	return []string{java, filepath.Join(home, "lib"), filepath.Join(home, "conf"), "/usr/share/java/*.jar"}
 }
 
-// Ping is a question that a shell can ask, and its answer.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "ruok", len("imok")), "imok"
 }
 
-// Pong is that answer as a server sends it.
 func (Service) Pong() []byte { return []byte("imok") }
 
 var (
@@ -125,7 +120,7 @@ const (
 // Ports are that for clients, and two for the other members.
 func (Service) Ports(service.Topology) int { return ports }
 
-// Program is a server that listens where its place says, and dials from anywhere.
+// Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	set := map[string]string{
 		// Half a second of silence is no death: ten ticks are. A busy machine is slow.
@@ -177,7 +172,6 @@ func (Service) Program(at service.Place) service.Program {
 // Wire reads ZooKeeper's own protocol.
 func (Service) Wire() service.Wire { return wire{} }
 
-// Open is the servers that a host runs.
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h)
 }

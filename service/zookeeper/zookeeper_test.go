@@ -85,7 +85,7 @@ func TestProgram(t *testing.T) {
 			t.Errorf("there is no %s in %q", want, lines)
 		}
 	}
-	// What is lost with the data is written again.
+	// Files in the folder of the data are written again after a loss of data.
 	if lost := p.In("/config/data"); len(lost) != 1 || lost["/config/data/myid"] != "2\n" {
 		t.Errorf("in the folder of the data there are %q", lost)
 	}
@@ -95,7 +95,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What a scenario may not set is what lockbench sets.
+// A scenario may not set the settings that lockbench decides.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
 	for _, s := range (Service{}).Settings() {
@@ -104,7 +104,7 @@ func TestSettings(t *testing.T) {
 	config := Service{}.Program(place(Quorum, "zookeeper-1", given)).Files["/config/zoo.cfg"]
 	for _, s := range (Service{}).Settings() {
 		if s.Name == "dataLogDir" || s.Name == "dynamicConfigFile" {
-			continue // nobody sets them: Program is given what was checked before
+			continue // not set by users: Program gets checked settings
 		}
 		if taken := strings.Contains("\n"+config, "\n"+s.Name+"=scenario\n"); taken != (s.Decided == "") {
 			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
@@ -253,7 +253,7 @@ func TestLeaders(t *testing.T) {
 	three.mode, three.zxid, three.synced = leader, 0x200000000, "2"
 	says("with two", "zookeeper-3", "2 nodes lead", "zookeeper-1", "zookeeper-3")
 	one.mode = ""
-	says("while the old one looks for the new", "zookeeper-3", "zookeeper-1 serves nobody: This ZooKeeper instance", "zookeeper-3")
+	says("while the old one looks for the new", "zookeeper-3", "zookeeper-1 serves no clients: This ZooKeeper instance", "zookeeper-3")
 	one.mode, two.down = follower, true
 	says("with one down", "zookeeper-3", errNotRunning.Error(), "zookeeper-3")
 	two.down, two.mode = false, "observer"
@@ -264,7 +264,7 @@ func TestLeaders(t *testing.T) {
 	says("alone", "zookeeper-1", "", "zookeeper-1")
 }
 
-// A server without a leader answers, and serves nobody.
+// A server without a leader answers, and serves no clients.
 func TestAnswers(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	f.members["zookeeper-1"].mode = ""
@@ -277,7 +277,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A greeting carries as much as it is given, both ways, and says what went wrong.
+// A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	servicetest.Greets(t, g, f.Dial, "zookeeper-1", 1, 0, 1, 100, 300_000)

@@ -99,7 +99,6 @@ func (c *cluster) seatAt(s *seat, n service.Node, subnet, port int) {
 	c.seats = append(c.seats, s)
 }
 
-// Nodes are all servers.
 func (c *cluster) Nodes() []service.Node {
 	var nodes []service.Node
 	for _, s := range c.seats {
@@ -111,7 +110,6 @@ func (c *cluster) Nodes() []service.Node {
 // Processes are those of Nodes.
 func (c *cluster) Processes() []sim.Server { return c.servers }
 
-// Topology is what they form.
 func (c *cluster) Topology() service.Topology { return c.form }
 
 // Opened takes note of a client: what a lock from outside the catalog sends is its own, and so is
@@ -142,7 +140,7 @@ func (c *cluster) Store() locks.Store {
 	return redis.Store(c.topology, nodes...)
 }
 
-// replicates tells whether one of the data nodes is the master of the others.
+// replicates reports whether one of the data nodes is the master of the others.
 func (c *cluster) replicates() bool {
 	return c.topology == locks.Replicated || c.topology == redis.Sentinel
 }
@@ -170,7 +168,7 @@ func (c *cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("%s keeps no data", name)
 }
 
-// ClockOffset tells by how much a server's clock is wrong.
+// ClockOffset returns by how much the clock of a server is wrong.
 func (c *cluster) ClockOffset(_ context.Context, name string) (time.Duration, error) {
 	s, err := c.seat(name)
 	if err != nil {

@@ -31,12 +31,12 @@ const (
 	trackingFile    = "testdata/tracking.txt"
 )
 
-// conformanceFiles are the file of all locks and those of single locks, which have them
-// beside their scripts.
+// conformanceFiles returns the file of all locks and those of single locks, which lie next to their
+// scripts.
 func conformanceFiles(t *testing.T) []string {
 	files, err := filepath.Glob("../../../locks/*/conformance.txt")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no files beside scripts: %v", err)
+		t.Fatalf("no files next to scripts: %v", err)
 	}
 	return append(files, conformanceFile)
 }
@@ -99,8 +99,8 @@ func conforms(t *testing.T, file string) {
 	})
 }
 
-// Every command and every script of the files is covered, and every covered command
-// that can write is in them: what nobody compares proves nothing.
+// Every command and every script of the files is covered, and every covered command that can write is
+// in them.
 func TestConformanceIsWhole(t *testing.T) {
 	text := conformanceText(t)
 	tried := map[string]bool{}
@@ -112,7 +112,7 @@ func TestConformanceIsWhole(t *testing.T) {
 		}
 		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../locks/")
 		if !strings.Contains(text, "EVAL @"+short) || !strings.Contains(text, "EVALSHA #"+short) {
-			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt beside it (docs/contributing/lock.md)", short)
+			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt next to it (docs/contributing/lock.md)", short)
 		}
 		fmt.Fprintf(&list, "%s %s\n", digest(string(script)), short)
 	}
@@ -143,10 +143,10 @@ func TestConformanceIsWhole(t *testing.T) {
 	}
 }
 
-// converse sends the commands of a script, and writes it anew with the answers:
+// converse sends the commands of a script and returns the script with the answers:
 //
-//	1> SET a x NX      a command on connection 1, and below it what came back
-//	2<                 what came on connection 2 without being asked for
+//	1> SET a x NX      a command on connection 1, and the answer in the lines below
+//	2<                 a message on connection 2 that was not an answer
 //	sleep 30ms
 func converse(t *testing.T, script string, dial func() (net.Conn, error)) string {
 	conns := map[string]net.Conn{}

@@ -79,8 +79,8 @@ func (n *node) misused(p *server.Peer, s *session, name string, args []string) b
 	return true
 }
 
-// spoil refuses a command and with it the transaction that it was to be in: EXEC will not
-// do any of it. miniredis is told so by a command that it refuses.
+// spoil refuses a command and the transaction that it belongs to, so that EXEC fails. It makes
+// miniredis fail the transaction by a command that miniredis refuses.
 func (n *node) spoil(m *miniredis.Miniredis, p *server.Peer, text string) bool {
 	n.aside(m, p, []string{"GET"})
 	p.WriteError(text)
@@ -173,7 +173,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	if n.cluster.unknownScript(name, args) {
 		n.cluster.host.Fault("%s was sent a script that was never compared with a real server: %.120q; "+
-			"have it tried in the file conformance.txt beside it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
+			"have it tried in the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
 		p.WriteError("ERR the simulation does not know this script")
 		return true
 	}
@@ -270,8 +270,7 @@ func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name
 		s.inside = false
 		return
 	}
-	// What a script's error looks like is put right on the way: libraries look at its
-	// first word.
+	// Libraries look at the first word of a script's error, which must be that of a real server.
 	said := n.aside(m, p, command)
 	failed := scriptFailed.FindStringSubmatch(said)
 	if failed == nil {

@@ -184,7 +184,7 @@ func (c *caller) fields(texts ...string) string {
 	return c.mapOf(texts)
 }
 
-// pushed is what a subscriber is told.
+// pushed returns a message to a subscriber.
 func (c *caller) pushed(parts ...string) string {
 	kind := "*"
 	if c.resp3 {
@@ -207,8 +207,7 @@ func (c *caller) null() string {
 	return "$-1\r\n"
 }
 
-// missing remembers how the name of a command was written that there is none of: the
-// server is told names in capitals.
+// missing remembers the spelling of an unknown command: the server only gets the name in capitals.
 func (c *caller) missing(t table, asked [][]string) {
 	for _, words := range asked {
 		if t[strings.ToLower(words[0])] == nil {

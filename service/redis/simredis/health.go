@@ -72,14 +72,14 @@ func (c *cluster) masters() []string {
 	return names
 }
 
-// Leaders are all that take themselves for a master.
+// Leaders returns all nodes that take themselves for a master.
 func (c *cluster) Leaders(context.Context) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.masters()
 }
 
-// Leader is the master as the service itself sees it.
+// Leader returns the master in the view of the service itself.
 func (c *cluster) Leader(context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *cluster) Promote(ctx context.Context, name string) (string, error) {
 	return name, nil
 }
 
-// promoteByHand does what an operator would: one replica becomes the master, the
+// promoteByHand does the work of an operator: one replica becomes the master, the
 // address of the service moves to it, and the others are told to follow it.
 func (c *cluster) promoteByHand(old, name string) (string, error) {
 	var chosen *node

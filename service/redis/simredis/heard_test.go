@@ -21,9 +21,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// What the locks of the catalog really send, in everything that the conformance suite
-// for locks asks of them, is in the conformance file: every command with its options,
-// and every script by its text. So a new lock cannot be forgotten there.
+// The conformance file has every command, with its options, and every script that the locks of the
+// catalog send during the conformance suite for locks. So a new lock cannot be forgotten.
 func TestEverythingHeardIsCompared(t *testing.T) {
 	if !worldtest.IsAlone(t) {
 		t.Parallel() // in a process of its own
@@ -52,7 +51,7 @@ func TestEverythingHeardIsCompared(t *testing.T) {
 		})
 		for _, what := range slices.Sorted(maps.Keys(heard)) {
 			if !tried[what] {
-				t.Errorf("%s sends %q, which %s and the files of this name beside locks do not try", heard[what], what, conformanceFile)
+				t.Errorf("%s sends %q, which %s and the files of this name next to locks do not try", heard[what], what, conformanceFile)
 			}
 		}
 		if len(heard) < 25 {
@@ -107,7 +106,7 @@ func listen(t *testing.T, entry catalog.Lock, options map[string]string, heard m
 				var at locks.Client
 				client, err := c.Open(ctx, world.ClientSpec{ID: id, Seed: 1, Opener: func(_ context.Context, known locks.Client) (locks.Locker, error) {
 					at = known
-					return nobody{}, nil
+					return unopened{}, nil
 				}})
 				if err != nil {
 					return nil, err

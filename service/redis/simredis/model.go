@@ -8,8 +8,8 @@
 //
 //	sentinels ── ping, vote, promote ─▶ nodes
 //
-// What a command answers is miniredis's business, as far as testdata/conformance.txt has
-// compared it with a real server. What is not compared is refused and ends the run (see
+// miniredis executes commands, as far as testdata/conformance.txt compares the answers with a real
+// server. Other commands are refused and end the run (see
 // [covered]): a simulated server must not be the reason for a finding.
 package simredis
 

@@ -79,7 +79,7 @@ type session struct {
 func (n *node) Start(keepData bool) {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
-	// The server starts with its first connection, which nobody uses.
+	// The server starts with its first connection, which stays unused.
 	first, err := m.Dial()
 	if err != nil {
 		panic(err) // cannot be: nothing is listened on
@@ -195,9 +195,9 @@ func (n *node) standing() standing {
 	return standing{mode: "standalone", role: "master"}
 }
 
-// ShiftClock lets the node's clock be wrong. Keys end by that clock: a jump ahead ends
-// them sooner, one back later, as on a server that notes the time at which a key ends.
-// What miniredis notes is the time that is left, so a jump back must be added to that.
+// ShiftClock makes the node's clock wrong. Keys end by that clock: a jump ahead ends them sooner, a
+// jump back later, as on a server that stores the time at which a key ends. miniredis stores the
+// remaining time, so a jump back must be added to it.
 func (n *node) ShiftClock(by time.Duration, drift float64) {
 	n.exec.Lock()
 	defer n.exec.Unlock()

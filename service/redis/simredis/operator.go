@@ -11,7 +11,7 @@ import (
 	"lockbench/service"
 )
 
-// Orders returns what an operator can order a server to do.
+// Orders returns the administrative orders of a server.
 func (c *cluster) Orders() map[string]service.Order {
 	return map[string]service.Order{
 		service.OrderFlush:           service.OnNode(c.Flush),
@@ -50,7 +50,7 @@ func (c *cluster) Evict(_ context.Context, node string) error {
 	})
 }
 
-// Poison puts a list in the place of a key.
+// Poison replaces a key by a list.
 func (c *cluster) Poison(_ context.Context, node, key string) error {
 	return c.order(node, func(m *miniredis.Miniredis) []string {
 		m.DB(0).Del(key)

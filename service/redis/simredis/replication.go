@@ -10,17 +10,16 @@ import (
 // asks again for what it has lost, and tells how far it is.
 const replicationTick = time.Second
 
-// replication is a node's part in it. A master copies the state of every key that a
-// command has written, in order; a replica puts it in place.
+// replication is the part of one node in replication. A master copies the state of every key that a
+// command has written, in order, and a replica installs it.
 //
 //	replica  ── ask ──▶ master       everything from the beginning
 //	         ◀─ whole ─
-//	         ◀─ part ──              again and again; a gap, or a master of another
-//	         ── done ─▶              life, and the replica asks anew
+//	         ◀─ part ──              repeatedly; after a gap, or a part of another
+//	         ── done ─▶              master, the replica asks again
 //
-// Copying state needs no second execution of scripts, and what differs from a real
-// server is not what an acknowledged write is worth: it is on the master alone until
-// the copy has arrived.
+// Copying state needs no second execution of scripts. As with a real server, an acknowledged write is
+// only on the master until the copy has arrived.
 type replication struct {
 	following string // the master; empty: this node is one
 	life      int    // of the master, new with each start and each promotion
@@ -38,7 +37,7 @@ type replica struct {
 	at    time.Time
 }
 
-// What data nodes tell each other.
+// Messages between data nodes.
 type (
 	askWhole struct{}
 	whole    struct {
@@ -299,7 +298,7 @@ func (n *node) demote(master string) {
 	}
 }
 
-// Offsets tells how much each data node has written or applied.
+// Offsets returns how much each data node has written or applied.
 func (c *cluster) Offsets(context.Context) map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// comparedText lists the scripts that the conformance file compares with a real server,
-// each by its digest and its file. TestConformanceIsWhole writes it anew with -update.
+// comparedText lists the scripts that the conformance file compares with a real server, each by its
+// digest and its file. TestConformanceIsWhole rewrites it with -update.
 //
 //go:embed scripts.txt
 var comparedText string
@@ -24,10 +24,9 @@ var compared = sync.OnceValue(func() map[string]bool {
 	return digests
 })
 
-// unknownScript tells whether a client sends a script that nobody has compared with a
-// real server: a lock whose script Lua runs otherwise here would prove nothing. Locks
-// from outside the catalog bring scripts that cannot be in the list; of those, the
-// commands alone are held to it, and docs/simulation.md says so.
+// unknownScript reports whether a client sends a script that was not compared with a real server: the
+// simulation might run it differently. Scripts of locks outside the catalog cannot be in the list, so
+// only their commands are checked; docs/simulation.md says so.
 func (c *cluster) unknownScript(name string, args []string) bool {
 	var text string
 	switch {

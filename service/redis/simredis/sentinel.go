@@ -17,7 +17,7 @@ const (
 	downAfter       = 500 * time.Millisecond // silence that makes a server count as down
 	askPeriod       = time.Second            // between questions to the others
 	answerFresh     = 5 * time.Second        // as long an answer of another counts
-	publishPeriod   = 500 * time.Millisecond // it tells the others whom it takes for the master
+	publishPeriod   = 500 * time.Millisecond // for announcements of the master to the other sentinels
 	failoverTimeout = 2 * time.Second        // an election, or a promotion, that takes longer is given up
 	desyncMax       = time.Second            // drawn, so that two do not try at the same moment again and again
 	lookPeriod      = time.Second            // between looks at the server that is being promoted
@@ -37,11 +37,11 @@ const (
 type sentinel struct {
 	seat
 
-	// What a sentinel writes into its file, and so knows after a restart.
+	// The part that a sentinel writes into its file and knows after a restart.
 	master       string
 	epoch        int            // the newest that it has heard of
 	config       int            // the epoch in which the master became one
-	votes        map[int]string // whom it elected, by epoch
+	votes        map[int]string // for which sentinel it voted, by epoch
 	lastFailover time.Time      // of any that it knows of
 
 	seen       map[string]sighting  // what each data node last said
@@ -81,7 +81,7 @@ type attempt struct {
 	prefer  string // by order: this replica
 }
 
-// What sentinels tell and are told.
+// Messages between sentinels.
 type (
 	ping      struct{}
 	pong      struct{ sighting }
@@ -180,7 +180,7 @@ func (s *sentinel) isDown(name string, now time.Time) bool {
 	return now.Sub(s.seen[name].at) > downAfter
 }
 
-// opine answers another sentinel: what it sees, and its vote if that is asked for.
+// opine answers another sentinel with its view, and with its vote if the other wants it.
 func (s *sentinel) opine(from *seat, q askDown, now time.Time) saysDown {
 	if q.candidate && q.master == s.master {
 		s.epoch = max(s.epoch, q.epoch)

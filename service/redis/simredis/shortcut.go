@@ -10,15 +10,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// miniredis makes a new Lua machine for every call of a script, which costs more than
-// everything else that a command costs here. Nearly every lock is released by one and
-// the same script, whoever wrote it:
+// miniredis creates a Lua machine for every call of a script, which costs more than the rest of a
+// command. Nearly all locks are released by the same script:
 //
 //	if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
 //
-// and renewed by its sister with pexpire. Those two, known by their text and by nothing
-// else, are done without Lua, in the cases in which nothing can go wrong; in all others
-// Lua runs them. TestShortcut holds both ways to the same answers and the same data.
+// and renewed by the same with pexpire. These two, recognized by their text, are executed without Lua
+// where they cannot fail, and by Lua otherwise. TestShortcut compares the answers and the data of both
+// ways.
 type shortcut int
 
 const (

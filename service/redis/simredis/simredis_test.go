@@ -151,8 +151,7 @@ func deadline(t *testing.T, ctx context.Context) context.Context {
 	return ctx
 }
 
-// What a replica has not heard of dies with its master: the one thing that a
-// failover is about.
+// A write that no replica has received is lost with its master.
 func TestReplication(t *testing.T) {
 	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		a := talk(t, c, 1)
@@ -222,7 +221,7 @@ func TestSentinels(t *testing.T) {
 	took := map[bool]int{}
 	for seed := uint64(1); seed <= 20; seed++ {
 		in(t, redistest.Spec(redis.Sentinel, world.Spec{Seed: seed}), func(t *testing.T, ctx context.Context, c *trial) {
-			k := talk(t, c, 3) // whom the first sentinel answers
+			k := talk(t, c, 3) // the one that the first sentinel answers
 			w := k.to(c.servers.sentinels[0].addr)
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
 			w.wants("SENTINEL get-master-addr-by-name other", "nil list")
@@ -300,8 +299,8 @@ func TestPromoteBySentinels(t *testing.T) {
 	})
 }
 
-// A failover that the sentinels give up, for they hear no replica, is ordered again; and
-// once nobody waits for it any more it has failed, or the run would never end.
+// A failover that the sentinels give up, because they hear no replica, is ordered again. When the
+// caller stops waiting, it has failed.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		ctx, cancel := context.WithTimeout(ctx, 4*redis.FailoverLimit) // what waits for ever fails here
@@ -339,7 +338,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 	})
 }
 
-// What is not covered is refused, and spoils the run: its history proves nothing.
+// A command that is not covered is refused and spoils the run.
 func TestUncoveredIsLoud(t *testing.T) {
 	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)

@@ -52,7 +52,7 @@ func dump(m *miniredis.Miniredis, keys []string, now time.Time) []entry {
 			err = fmt.Errorf("the simulation does not copy keys of the kind %s", e.kind)
 		}
 		if err != nil {
-			// The kind was asked for above, and nobody else runs: it is one we do not know.
+			// The kind is known from above, and no other command runs now: it is an unsupported kind.
 			panic(fmt.Sprintf("copy the key %q: %v", key, err))
 		}
 		if ttl := db.TTL(key); e.kind != "" && ttl > 0 {

@@ -9,10 +9,9 @@ import (
 	"sync"
 )
 
-// The tables of commands are what redis-server 7.0.15 says of itself: its answers to
-// COMMAND in the third version of the protocol, one command a line, sorted, with a tab in
-// the place of each line break. TestTables compares them with a real server, and writes
-// them anew with -update.
+// The tables of commands are the answers of redis-server 7.0.15 to COMMAND in the third version of the
+// protocol: one command a line, sorted, with tabs instead of line breaks. TestTables compares them
+// with a real server, and rewrites them with -update.
 var (
 	//go:embed commands.txt
 	serverText string

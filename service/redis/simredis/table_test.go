@@ -116,9 +116,8 @@ func (e element) sortCommands() {
 	}
 }
 
-// Whatever is wrong with the form of a command, the simulated server says it as a real one
-// does: no arguments, one, too many, and subcommands that there are not. All is asked within
-// a transaction, where a server looks at the form and does nothing.
+// The simulated server reports a malformed command as a real one does: no arguments, one, too many,
+// and unknown subcommands. The commands run within a transaction, where a server only checks the form.
 func TestMisuse(t *testing.T) {
 	asked := misusesOf(serverTable())
 	addr := realServer(t)
@@ -173,8 +172,7 @@ func answers(t *testing.T, asked [][]string, dial func() (net.Conn, error), befo
 	return all
 }
 
-// What covered commands say to arguments that make no sense is what a real server says, or
-// the simulation's refusal.
+// Covered commands answer invalid arguments as a real server does, or with the simulation's refusal.
 func TestArguments(t *testing.T) {
 	var asked [][]string
 	for _, name := range sortedNames(serverTable()) {
@@ -234,7 +232,7 @@ func TestMisuseOfSentinels(t *testing.T) {
 		}
 	}
 	asked = append(asked, []string{"GET", "x"}, []string{"sentinel", "masters", "x"},
-		[]string{"SENTINEL", "get-master-addr-by-name", "nobody"}, []string{"SENTINEL", "replicas", "nobody"}, []string{"SENTINEL", "sentinels", "nobody"},
+		[]string{"SENTINEL", "get-master-addr-by-name", "unknown"}, []string{"SENTINEL", "replicas", "unknown"}, []string{"SENTINEL", "sentinels", "unknown"},
 		[]string{"HELLO", "4"}, []string{"ping"}, []string{"ping", "x"}, []string{"client", "getname"}, []string{"client", "setinfo", "lib-name", "x"})
 	var simulated []string
 	_ = run(t, Model{}, redistest.Spec(redis.Sentinel, world.Spec{}), func(_ context.Context, c *trial) error {

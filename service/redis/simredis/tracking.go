@@ -15,8 +15,7 @@ import (
 // This file is client-side caching: a server remembers which connections have read a key,
 // and pushes its name to each of them, once, when it is written or gone.
 
-// activeExpiry is how often a server looks for keys that have ended and that nobody asks
-// for: hz 10.
+// activeExpiry is how often a server looks for expired keys that no command reads: hz 10.
 const activeExpiry = 100 * time.Millisecond
 
 // tracking is what a connection has said with CLIENT TRACKING and CLIENT CACHING.
@@ -99,7 +98,7 @@ func (c *caller) commandDone() {
 type readers struct {
 	of    map[string]map[int]bool // by key, the callers by their numbers
 	there map[string]bool         // of those keys, the ones that the server has, or had until they ended
-	// asking is the connection whose command runs; nil: nobody's.
+	// the connection whose command runs, if any
 	asking  *session
 	pending map[*session]string // pushes of the running command
 	// declared are the keys of the script that runs. A server of this version remembers
@@ -113,7 +112,7 @@ func newReaders() readers {
 	return readers{began: time.Now(), of: map[string]map[int]bool{}, there: map[string]bool{}, pending: map[*session]string{}}
 }
 
-// note looks after a greeting whether somebody caches from now on.
+// note records after a greeting whether the client caches from now on.
 func (n *node) note(c *caller) {
 	if t, _ := c.tracks(); t.on {
 		n.cached.Store(true)
@@ -364,8 +363,8 @@ func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string
 // deletes are the commands after which their key is gone.
 var deletes = map[string]bool{"DEL": true, "UNLINK": true, "GETDEL": true}
 
-// modified are the keys that a command has changed, by its answer, in the order in which
-// a server tells of them. What it left as it was nobody is told of.
+// modified returns the keys that a command has changed, judging by its answer, in the order in which a
+// server reports them.
 func modified(name string, args []string, said string, existed map[string]bool) []string {
 	keys := covered[name].keys(args)
 	nothing := slices.Contains([]string{number(0), "$-1\r\n", "_\r\n", "*-1\r\n", "*0\r\n"}, said)

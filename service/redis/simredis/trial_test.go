@@ -94,7 +94,7 @@ func talk(t *testing.T, c *trial, id int) *talker {
 	k := &talker{t: t}
 	_, err := c.Open(context.Background(), world.ClientSpec{ID: id, Opener: func(_ context.Context, known locks.Client) (locks.Locker, error) {
 		k.dial = known.Store.Dial
-		return nobody{}, nil
+		return unopened{}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -103,13 +103,13 @@ func talk(t *testing.T, c *trial, id int) *talker {
 	return k
 }
 
-// nobody is a lock that is opened for its surroundings.
-type nobody struct{}
+// unopened is a lock that is opened for its environment.
+type unopened struct{}
 
-func (nobody) Acquire(context.Context, locks.Request) (locks.Lease, error) {
+func (unopened) Acquire(context.Context, locks.Request) (locks.Lease, error) {
 	return nil, locks.ErrUnsupported
 }
-func (nobody) Close() error { return nil }
+func (unopened) Close() error { return nil }
 
 // open opens a connection to an address.
 func (k *talker) open(ctx context.Context, addr string) (*wire, error) {
