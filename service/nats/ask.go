@@ -28,17 +28,17 @@ type info struct {
 	ID           string `json:"server_id"`
 	Name         string `json:"server_name"`
 	Version      string `json:"version"`
-	Cluster      string `json:"cluster"` // of which it is one; empty: it is alone
+	Cluster      string `json:"cluster"` // empty: it is alone
 	JetStream    bool   `json:"jetstream"`
 	TLSRequired  bool   `json:"tls_required"`
 	TLSAvailable bool   `json:"tls_available"`
-	Client       uint64 `json:"client_id"` // the connection's number at this server
+	Client       uint64 `json:"client_id"` // the number of the connection
 }
 
-// login is what CONNECT says of who connects. Nil: nothing.
+// login is the part of CONNECT that identifies the user. Nil: there is none.
 type login map[string]any
 
-// as is the login of an account's only user.
+// as returns the login of an account's only user.
 func as(account string) login { return login{"user": account, "pass": account} }
 
 // loginOf returns the login with a user and a password, or with a password alone, which is a token.
@@ -52,8 +52,8 @@ func loginOf(as service.Credentials) login {
 	return nil
 }
 
-// talk is a connection in the protocol of clients. A question is a message to a subject,
-// and its answer one to the subject that the question names:
+// talk is a connection in the protocol of clients. A request is a message to a subject, and the answer
+// is a message to a subject that the request names:
 //
 //	◀ INFO {...}
 //	▶ CONNECT {...}  SUB answer 1  PUB question answer 2  {}
@@ -64,7 +64,7 @@ type talk struct {
 	info info
 }
 
-// meet hears who a server is and says who asks.
+// meet reads the identity of the server and logs in.
 func meet(c net.Conn, who login) (*talk, error) {
 	t := &talk{conn: c, read: bufio.NewReader(c)}
 	if _, err := t.hearInfo(); err != nil {
@@ -73,7 +73,7 @@ func meet(c net.Conn, who login) (*talk, error) {
 	return t, t.connect(who)
 }
 
-// hearInfo hears who a server is.
+// hearInfo reads the identity of the server.
 func (t *talk) hearInfo() (said string, err error) {
 	line, err := t.line()
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *talk) hearInfo() (said string, err error) {
 	return said, json.Unmarshal([]byte(said), &t.info)
 }
 
-// connect says who asks.
+// connect logs in.
 func (t *talk) connect(who login) error {
 	all := login{
 		"verbose": false, "pedantic": false, "protocol": 0, "headers": true, "no_responders": true,
@@ -117,7 +117,7 @@ func (t *talk) line() (string, error) {
 // errNoResponders ends a request on a subject without subscribers.
 var errNoResponders = errors.New("no server answers this request now")
 
-// hear is the next message, or nil for the answer to a PING.
+// hear returns the next message, or nil for the answer to a PING.
 func (t *talk) hear() ([]byte, error) {
 	for {
 		line, err := t.line()
@@ -143,8 +143,8 @@ func (t *talk) hear() ([]byte, error) {
 	}
 }
 
-// message reads what MSG subject sid [reply] size and HMSG subject sid [reply] headers size
-// announce.
+// message reads a message after its announcement, which is MSG subject sid [reply] size, or HMSG
+// subject sid [reply] headers size.
 func (t *talk) message(words []string) ([]byte, error) {
 	size, err := strconv.Atoi(words[len(words)-1])
 	head := 0
@@ -164,7 +164,7 @@ func (t *talk) message(words []string) ([]byte, error) {
 	return body[head:size], nil
 }
 
-// refusal is an answer that says no.
+// refusal is an error that a server answered.
 type refusal struct {
 	Code        int    `json:"code"`
 	Reason      int    `json:"err_code"`
@@ -173,7 +173,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%s (%d)", r.Description, r.Code) }
 
-// ask sends a question and reads its answer.
+// ask sends a request and reads its answer.
 func (t *talk) ask(subject string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -217,7 +217,7 @@ func (g *servers) within(ctx context.Context, limit time.Duration, node string, 
 	})
 }
 
-// monitor asks one server itself.
+// monitor sends a request to one server itself.
 func (g *servers) monitor(ctx context.Context, node, what string, question, answer any) error {
 	return g.with(ctx, node, as(operators), func(t *talk) error {
 		said := struct {
@@ -243,7 +243,7 @@ func (t *talk) ping() error {
 	return err
 }
 
-// Identity is the id of the server behind a connection, which a restart changes.
+// Identity returns the ID of the server behind a connection, which changes with a restart.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
 	err = service.Interrupt(ctx, c, func() error {
 		t, err := meet(c, g.who)
@@ -256,11 +256,10 @@ func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err erro
 	return id, err
 }
 
-// carried is how much of a load one message has.
+// carried is the part of a load in one message.
 const carried = 32 << 10
 
-// Greet asks for a sign of life. The load goes there as messages that the same connection
-// hears.
+// Greet sends the load as messages that the same connection receives.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return service.Interrupt(ctx, c, func() error { return greet(c, g.who, load) })
 }

@@ -18,14 +18,14 @@ var _ service.Foreign = Service{}
 // usualPort is the default port of URLs.
 const usualPort = "4222"
 
-// Schemes are without and with TLS; NATS' own name of the latter is tls.
+// Schemes returns the schemes without and with TLS; tls is NATS' own name of the latter.
 func (Service) Schemes() []string { return []string{"nats", "natss", "tls"} }
 
 // Locate reads
 //
 //	nats://user@host:port,...    all servers of one group, or one server
 //
-// and natss, or tls, in the place of nats for TLS.
+// and natss or tls instead of nats for TLS.
 func (s Service) Locate(urls []string) (l service.Location, err error) {
 	u, err := service.OneGroup(urls, usualPort)
 	if err != nil {
@@ -45,7 +45,8 @@ func (s Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Survey asks each server who it is. Who the others are no server says but to its operator.
+// Survey asks each server for its identity. NATS lists its peers only to the system account, so
+// --servers must name all of them.
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
 	var first info
@@ -112,7 +113,7 @@ type foreign struct {
 	prefix string
 
 	mu    sync.Mutex
-	names map[string]string // the nodes, by what they call themselves
+	names map[string]string // the nodes by their server names
 }
 
 var (
@@ -126,13 +127,13 @@ func (Service) OpenForeign(site service.Site, prefix string, h service.Host) ser
 	return &foreign{Servers: g, Opaque: g, own: g, as: as, prefix: prefix, names: map[string]string{}}
 }
 
-// inName is a text as it stands in the names of buckets, which have no colons.
+// inName replaces the colons of a text, which names of buckets cannot have.
 func inName(text string) string { return strings.ReplaceAll(text, ":", "-") }
 
-// bucket is that of the run.
+// bucket returns the bucket of the run.
 func (f *foreign) bucket() string { return inName(f.prefix) + bucketName }
 
-// Params returns that bucket, and the login of clients.
+// Params returns the bucket of the run and the login of clients.
 func (f *foreign) Params() map[string]string {
 	params := map[string]string{Bucket: f.bucket()}
 	switch {
@@ -147,7 +148,7 @@ func (f *foreign) Params() map[string]string {
 // Form waits until the servers are healthy.
 func (f *foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
 
-// view is what is known of the run's bucket by who asks one server, which asks the leader.
+// view is the answer about the bucket of the run through one server, which asks the leader.
 type view struct {
 	missing bool
 	Cluster struct {
@@ -163,8 +164,8 @@ type view struct {
 // streamNotFound is the reason of a refusal.
 const streamNotFound = 10059
 
-// views returns what is known through each server through which an answer comes, by the names of the
-// servers. The error is why no answer comes through others.
+// views returns the answers about the bucket through each server, by the names of the servers, and why
+// others did not answer.
 func (f *foreign) views(ctx context.Context) (map[string]view, error) {
 	return service.AskAll(ctx, f.Nodes(), func(ctx context.Context, node string) (v view, err error) {
 		err = f.own.with(ctx, node, f.own.who, func(t *talk) error {
@@ -208,10 +209,10 @@ func (f *foreign) Leaders(ctx context.Context) []string {
 	return lead
 }
 
-// Leader is that of the run's bucket.
+// Leader returns the leader of the bucket of the run.
 func (f *foreign) Leader(ctx context.Context) (string, error) { return f.LeaderOf(ctx, "") }
 
-// LeaderOf is the same for all keys: they are in one bucket.
+// LeaderOf returns the same node for all keys, because they are in one bucket.
 func (f *foreign) LeaderOf(ctx context.Context, _ string) (string, error) {
 	if nodes := f.Nodes(); len(nodes) == 1 {
 		return nodes[0].Name, nil
@@ -234,7 +235,7 @@ func (f *foreign) LeaderOf(ctx context.Context, _ string) (string, error) {
 	return node, nil
 }
 
-// FollowersOf names all others.
+// FollowersOf returns all other nodes.
 func (f *foreign) FollowersOf(ctx context.Context, leader string) ([]string, error) {
 	return f.own.FollowersOf(ctx, leader)
 }
@@ -274,7 +275,7 @@ func (f *foreign) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// anywhere asks the first server by which an answer comes within a limit, and names it.
+// anywhere returns the first answer through any server, and the name of the server. Each has a limit.
 func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*talk) error) (string, error) {
 	var errs []error
 	for _, n := range f.Nodes() {
@@ -287,7 +288,7 @@ func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*ta
 	return "", errors.Join(errs...)
 }
 
-// Under looks for buckets by their names.
+// Under searches the names of buckets.
 func (f *foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
 	node, err := f.anywhere(ctx, service.AskLimit, func(t *talk) (err error) {
@@ -300,8 +301,8 @@ func (f *foreign) Under(ctx context.Context, text string, most int) (map[string]
 	return map[string][]string{node: found}, nil
 }
 
-// buckets are so many at most with a text in their names. Servers tell the names of streams page
-// by page.
+// buckets returns up to most buckets that contain a text in their names. Servers list the names of
+// streams in pages.
 func (t *talk) buckets(text string, most int) (found []string, err error) {
 	for offset := 0; ; {
 		var page struct {
@@ -328,11 +329,11 @@ const (
 	// clearMax is how many buckets are looked for when the buckets of a run are removed: one, and
 	// those that a guest has made.
 	clearMax = 1000
-	// clearLimit is how long that may take by one server.
+	// clearLimit is how long that may take through one server.
 	clearLimit = 20 * time.Second
 )
 
-// Clear removes the bucket of the run, and others whose names begin so.
+// Clear removes the bucket of the run, and others whose names begin with its name.
 func (f *foreign) Clear(ctx context.Context) (n int, err error) {
 	_, err = f.anywhere(ctx, clearLimit, func(t *talk) error {
 		all, err := t.buckets(inName(f.prefix), clearMax)

@@ -15,7 +15,7 @@ import (
 // servers are the running servers of one group.
 type servers struct {
 	*service.Cluster
-	who login // of what clients may ask
+	who login // limits the requests to those of any client
 }
 
 // The optional abilities of NATS.
@@ -41,13 +41,13 @@ const (
 	Bucket   = "bucket" // holds all keys
 	User     = "user"   // absent: no user
 	Password = "password"
-	Token    = "token" // in the place of a user
+	Token    = "token" // instead of a user
 )
 
 // bucketName is the bucket of servers that lockbench runs.
 const bucketName = "locks"
 
-// Params name the bucket.
+// Params returns the bucket.
 func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
 
 // Opaque implements [service.Opaque].
@@ -55,7 +55,7 @@ func (g *servers) Opaque() string {
 	return "clients of NATS send many requests on one connection, which lockbench does not read"
 }
 
-// state is what a server says of JetStream.
+// state is what a server reports about JetStream.
 type state struct {
 	Meta struct {
 		Leader string `json:"leader"`
@@ -67,16 +67,16 @@ type state struct {
 				Leader   string `json:"leader"`
 				Replicas []struct {
 					Name string `json:"name"`
-				} `json:"replicas"` // the others that keep it
+				} `json:"replicas"` // the other copies
 			} `json:"cluster"`
 		} `json:"stream_detail"`
 	} `json:"account_details"`
 }
 
-// bucketPrefix is how the names of the streams begin that are buckets of keys.
+// bucketPrefix begins the names of streams that are buckets of keys.
 const bucketPrefix = "KV_"
 
-// streamInfo asks for a stream by its name.
+// streamInfo requests a stream by its name.
 const streamInfo = "$JS.API.STREAM.INFO."
 
 // leaders returns the leaders that a server names, by the streams of the buckets that it keeps. "" if
@@ -106,13 +106,13 @@ func (s state) alone(leader string) (bucket string, ok bool) {
 	return "", false
 }
 
-// jetStream asks a server for its state of JetStream.
+// jetStream returns the state of JetStream in the view of a server.
 func (g *servers) jetStream(ctx context.Context, node string) (s state, err error) {
 	err = g.monitor(ctx, node, "JSZ", map[string]bool{"accounts": true, "streams": true}, &s)
 	return s, err
 }
 
-// states returns those of all servers that answer, and why others do not.
+// states returns the states of all servers that answer, and why others do not.
 func (g *servers) states(ctx context.Context) (map[string]state, error) {
 	return service.AskAll(ctx, g.Nodes(), g.jetStream)
 }
@@ -136,8 +136,8 @@ func (g *servers) Leaders(ctx context.Context) []string {
 	return lead
 }
 
-// LeaderOf names the leader of the bucket that has a key, as most of those see it that
-// keep the bucket.
+// LeaderOf returns the leader of the bucket that has a key, in the view of most servers that keep the
+// bucket.
 func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	if nodes := g.Nodes(); len(nodes) == 1 {
 		return nodes[0].Name, nil
@@ -183,7 +183,7 @@ func mostNamed(votes map[string]int) (best string) {
 	return best
 }
 
-// has says whether a bucket knows a key, which may have been deleted there.
+// has reports whether a bucket knows a key, even if it was deleted there.
 func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
 	subject := "$KV." + strings.TrimPrefix(stream, bucketPrefix) + "." + key
 	var about struct {
@@ -204,8 +204,8 @@ func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
 	return false, errors.Join(errs...)
 }
 
-// FollowersOf names all others: where a bucket is kept on one server alone, they follow its
-// leader in nothing but the metadata.
+// FollowersOf returns all other nodes. If only one server keeps the bucket, they only follow its
+// leader in the metadata.
 func (g *servers) FollowersOf(_ context.Context, leader string) ([]string, error) {
 	var others []string
 	for _, n := range g.Nodes() {
@@ -216,7 +216,7 @@ func (g *servers) FollowersOf(_ context.Context, leader string) ([]string, error
 	return others, nil
 }
 
-// Healthy tells what the group lacks, asked past all faults.
+// Healthy returns the first defect of the group.
 func (g *servers) Healthy(ctx context.Context) error {
 	err := service.Each(g.Nodes(), func(n service.Node) error {
 		var health struct {
@@ -255,7 +255,7 @@ func (g *servers) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// Form returns when servers that were just started are one group.
+// Form returns when new servers are one group.
 func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
 
 // Promote makes a server the leader of all buckets and of the metadata. It ignores servers that do not
@@ -263,7 +263,7 @@ func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(
 // server keeps.
 func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	to := map[string]any{"placement": map[string]string{"preferred": node}}
-	var never error // why it is no use to go on
+	var never error // why a retry is useless
 	err := service.Poll(ctx, func() error {
 		all, err := g.states(ctx)
 		for name, s := range all {

@@ -11,13 +11,13 @@ import (
 	"lockbench/service"
 )
 
-// config is what a server is started with for the first time.
+// config is the first configuration of a server.
 type config struct{ service.Place }
 
 // setting is one line of a redis.conf.
 type setting struct{ name, value string }
 
-// text is the configuration file.
+// text returns the configuration file.
 func (c config) text() string {
 	var base []setting
 	if c.Bind.IsValid() {
@@ -54,9 +54,8 @@ var alone = []setting{
 	{"enable-debug-command", "yes"},
 }
 
-// replicating is a server that may be master and replica in turn. It announces
-// itself where others find it, and dials from its own address so that the network
-// knows it.
+// replicating is a server that may be master or replica. It announces the address at which others
+// reach it, and dials from its own address, which identifies its links.
 func (c config) replicating() []setting {
 	return append(c.source(),
 		setting{"replica-announce-ip", c.Announced.Addr().String()},
@@ -66,7 +65,7 @@ func (c config) replicating() []setting {
 	)
 }
 
-// source binds what the server dials to its address, if it has one of several.
+// source makes the server dial from its own address, if it has one of several.
 func (c config) source() []setting {
 	if !c.Bind.IsValid() {
 		return nil
@@ -78,17 +77,15 @@ func (c config) source() []setting {
 // above the port for clients, may be one of the ports that the kernel gives to outgoing connections.
 func busPort(port uint16) uint16 { return port + 1 }
 
-// sharing is a node of a cluster. It tells the others, and clients, to find it where
-// it announces itself.
+// sharing is a node of a cluster. It announces the address at which the others and clients reach it.
 //
-// The others take it for dead after a second; shorter, and a busy machine looks like
-// a dead one. A replica stands for election however long it has not heard from its
-// master: Redis's own limit depends on how long a fault has lasted, and a cluster
-// that has no master any more would show nothing.
+// The others take it for dead after a second; with less, a busy machine would look like a dead node. A
+// replica stands for election however long it has not heard from its master: Redis' own limit depends
+// on how long a fault has lasted, and a cluster that stays without a master shows nothing.
 func (c config) sharing() []setting {
 	return []setting{
 		{"cluster-enabled", "yes"},
-		// Like a configuration, and unlike data, it is not lost with the contents of the disk.
+		// It is configuration, which survives a loss of data.
 		{"cluster-config-file", path.Join(c.Config, "nodes.conf")},
 		{"cluster-node-timeout", "1000"},
 		{"cluster-replica-validity-factor", "0"},
@@ -103,11 +100,10 @@ func following(master netip.AddrPort) setting {
 	return setting{"replicaof", fmt.Sprintf("%s %d", master.Addr(), master.Port())}
 }
 
-// watching is a sentinel, which dials from its own address as well.
+// watching is a sentinel, which also dials from its own address.
 //
-// The times are short, but not so short that a busy machine looks like a dead
-// master; a sentinel's own election times are left alone, because shortened ones
-// split the votes again and again.
+// The times are short, but long enough that a busy machine does not look like a dead master. The
+// election times of sentinels are unchanged, because shorter ones split the votes again and again.
 func (c config) watching() []setting {
 	return append(c.source(),
 		setting{"sentinel", fmt.Sprintf("announce-ip %s", c.Announced.Addr())},

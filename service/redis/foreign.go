@@ -16,7 +16,7 @@ import (
 
 var _ service.Foreign = Service{}
 
-// The ports of URLs that name none.
+// Default ports of URLs.
 const (
 	usualPort     = "6379"
 	usualSentinel = "26379"
@@ -28,10 +28,10 @@ func (Service) Schemes() []string { return []string{"redis", "rediss"} }
 // Locate reads
 //
 //	redis://host:port/database              one server; several URLs: independent masters
-//	redis+sentinel://host:port,.../master   sentinels, and what they call the master
+//	redis+sentinel://host:port,.../master   sentinels, and their name of the master
 //	redis+cluster://host:port,...           nodes of a cluster, which know the others
 //
-// and rediss in the place of redis for TLS. A user may stand before the first host.
+// and rediss instead of redis for TLS. A user may precede the first host.
 func (Service) Locate(urls []string) (service.Location, error) {
 	var all service.Location
 	for i, text := range urls {
@@ -55,7 +55,7 @@ func (Service) Locate(urls []string) (service.Location, error) {
 	return all, service.Twice(all.Addrs)
 }
 
-// form is a topology by its name.
+// form returns a topology by its name.
 func form(name locks.Topology) service.Topology {
 	t, _ := service.Find(Service{}, name)
 	return t
@@ -83,7 +83,7 @@ func locate(text string) (l service.Location, err error) {
 	l.TLS, l.User, l.Addrs = way == "rediss", u.User, u.Addrs
 	switch {
 	case l.Topology.Name == Sentinel && u.Path == "":
-		return l, errors.New("sentinels are asked for a master by its name: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
+		return l, errors.New("sentinels find a master by its name: redis+sentinel://HOST:PORT,HOST:PORT/MASTER")
 	case l.Topology.Name == Sentinel:
 		l.Master = u.Path
 	case u.Path == "":
@@ -91,7 +91,7 @@ func locate(text string) (l service.Location, err error) {
 		return l, fmt.Errorf("the path /%s means nothing here: a cluster has database 0 alone", u.Path)
 	default:
 		if n, err := strconv.ParseUint(u.Path, 10, 16); err != nil || strconv.FormatUint(n, 10) != u.Path {
-			return l, fmt.Errorf("the path /%s is no number of a database, such as redis://HOST:PORT/3", u.Path)
+			return l, fmt.Errorf("the path /%s is not the number of a database, such as redis://HOST:PORT/3", u.Path)
 		}
 		l.Database = u.Path
 	}
@@ -133,7 +133,7 @@ func authorize(ctx context.Context, c net.Conn, as service.Credentials) error {
 	return &service.LoginError{Said: string(said)}
 }
 
-// asker asks servers that have no names yet.
+// asker queries servers by address.
 type asker func(ctx context.Context, r service.Role, addr string) (net.Conn, error)
 
 func (dial asker) ask(ctx context.Context, r service.Role, addr string, command ...string) (any, error) {
@@ -155,16 +155,16 @@ func (dial asker) ask(ctx context.Context, r service.Role, addr string, command 
 	return reply, nil
 }
 
-// found are servers and by what they call each other.
+// found are servers by their IDs.
 type found struct{ data, watchers []spot }
 
-// spot is one of them: where it is reached, and other addresses by which it is called.
+// spot is the address of a server, with the other addresses by which it is called.
 type spot struct {
 	addr string
 	also []string
 }
 
-// Survey asks the servers who there is, and each whether it is what it should be.
+// Survey finds all servers and checks the role of each.
 func (s Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	ask := asker(dial)
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
@@ -211,7 +211,7 @@ func (s Service) Survey(ctx context.Context, l service.Location, dial func(conte
 	return site, nil
 }
 
-// fields reads an answer to INFO.
+// fields parses an answer to INFO.
 func fields(reply any) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(fmt.Sprint(reply)) {
@@ -221,7 +221,7 @@ func fields(reply any) map[string]string {
 	return all
 }
 
-// alone are servers that others know nothing of. Each must be a master.
+// alone returns the site of servers that do not know each other. Each must be a master.
 func (dial asker) alone(ctx context.Context, l service.Location) ([]spot, error) {
 	places := make([]spot, len(l.Addrs))
 	ids := make([]string, len(l.Addrs))
@@ -246,9 +246,10 @@ func (dial asker) alone(ctx context.Context, l service.Location) ([]spot, error)
 	return places, nil
 }
 
-// watched are a master, its replicas and its sentinels, as the first sentinel that answers says.
+// watched returns the site of a master, its replicas and its sentinels, in the view of the first
+// sentinel that answers.
 func (dial asker) watched(ctx context.Context, l service.Location) (all found, err error) {
-	known := map[string]bool{} // sentinels, by their ids
+	known := map[string]bool{} // sentinels, by their IDs
 	first := ""
 	var errs []error
 	for _, addr := range l.Addrs {
@@ -299,7 +300,7 @@ func (dial asker) watched(ctx context.Context, l service.Location) (all found, e
 	return all, err
 }
 
-// clustered are the nodes that the first node that answers knows of.
+// clustered returns the site of all nodes that are known to the first node that answers.
 func (dial asker) clustered(ctx context.Context, l service.Location) (all found, err error) {
 	var errs []error
 	for _, addr := range l.Addrs {
@@ -316,7 +317,7 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 			host, port := placeOf(words[1])
 			p := spot{addr: net.JoinHostPort(host, port)}
 			if host == "" {
-				p.addr = addr // it does not know its own
+				p.addr = addr // a node may not know its own address
 			}
 			if names := strings.Split(words[1], ","); len(names) > 1 && names[1] != "" {
 				p.also = append(p.also, net.JoinHostPort(names[1], port))
@@ -349,17 +350,19 @@ func (Service) OpenForeign(s service.Site, prefix string, h service.Host) servic
 	return foreign{g, g, g, g, g, g}
 }
 
-// Orders returns the orders that concern one key of the run. Others would remove keys of the owner.
+// Orders returns the orders that concern one key of the run. The others would remove keys of the
+// owner.
 func (f foreign) Orders() map[string]service.Order {
 	all := f.own.Orders()
 	return map[string]service.Order{service.OrderPoison: all[service.OrderPoison], service.OrderCure: all[service.OrderCure]}
 }
 
-// Form waits for what others have formed, and Started leaves the sentinels' times alone.
+// Form waits for servers that others have joined, and Started leaves the periods of sentinels
+// unchanged.
 func (f foreign) Form(ctx context.Context) error        { return service.AwaitHealthy(ctx, f.own) }
 func (f foreign) Started(context.Context, string) error { return nil }
 
-// Under looks through the keys of all masters.
+// Under searches the keys of all masters.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	under := map[string][]string{}
 	for _, name := range f.own.Leaders(ctx) {
@@ -378,10 +381,10 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 	return under, nil
 }
 
-// clearAtOnce is how many keys are looked up before they are removed.
+// clearAtOnce is how many keys are listed before they are removed.
 const clearAtOnce = 1000
 
-// Clear removes what is under the prefix, key by key: each may be in a slot of its own.
+// Clear removes the keys one by one, because each may be in another slot.
 func (f foreign) Clear(ctx context.Context) (int, error) {
 	n := 0
 	for {
@@ -408,7 +411,7 @@ func (f foreign) ByHand(text string) string {
 	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }
 
-// scan looks through all keys of a server, as slowly as it likes, for those with a text.
+// scan searches all keys of a server for those that contain a text.
 func scan(ctx context.Context, s *server, text string, most int) ([]string, error) {
 	seen := map[string]bool{}
 	for cursor := "0"; ; {

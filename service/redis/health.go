@@ -12,7 +12,7 @@ import (
 	"lockbench/service"
 )
 
-// Healthy tells what the cluster lacks, asked past all faults.
+// Healthy returns the first defect of the cluster.
 func (g *servers) Healthy(ctx context.Context) error {
 	if err := service.Each(g.servers, func(n *server) error { return g.Answers(ctx, n.Name) }); err != nil {
 		return err
@@ -52,12 +52,12 @@ func (g *servers) onlyMaster(ctx context.Context) (*server, error) {
 	return g.server(masters[0])
 }
 
-// role is what a data node says of itself.
+// role is the answer of a data node to ROLE.
 type role struct {
 	master   bool
-	of, port string // where the master is that it follows
-	state    string // of that: "connected"
-	replicas int    // that follow it, in sync
+	of, port string // the address of its master
+	state    string // of the link to the master: "connected"
+	replicas int    // in sync with this node
 }
 
 func roleOf(ctx context.Context, n *server) (role, error) {
@@ -76,7 +76,7 @@ func roleOf(ctx context.Context, n *server) (role, error) {
 	return role{}, fmt.Errorf("%s answers ROLE by %v", n.Name, reply)
 }
 
-// follows checks that a data node is the master, or follows it.
+// follows checks that a data node is the master or follows it.
 func (g *servers) follows(ctx context.Context, n, master *server) error {
 	r, err := roleOf(ctx, n)
 	followed, _ := g.called(r.of, r.port)
@@ -95,7 +95,7 @@ func (g *servers) follows(ctx context.Context, n, master *server) error {
 	return nil
 }
 
-// watches checks that a sentinel sees the whole cluster, and sees it well.
+// watches checks that a sentinel sees the whole cluster and takes all nodes for well.
 func (g *servers) watches(ctx context.Context, n, master *server) error {
 	name, err := g.masterOf(ctx, n)
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *servers) watches(ctx context.Context, n, master *server) error {
 	return g.sees(ctx, n, "SENTINELS", "sentinel", len(g.of(service.Witness))-1)
 }
 
-// sees checks that a sentinel knows so many others of a kind, all of them well.
+// sees checks that a sentinel knows the given number of other nodes of a kind, all of them well.
 func (g *servers) sees(ctx context.Context, n *server, what, flags string, count int) error {
 	reply, err := n.Ask(ctx, "SENTINEL", what, g.master)
 	if err != nil {
@@ -133,8 +133,8 @@ func (g *servers) sees(ctx context.Context, n *server, what, flags string, count
 		if node, ok := g.called(name, other["port"]); ok {
 			name = node.Name
 		}
-		// A sentinel remembers for five seconds that another took the master for dead,
-		// even when they have agreed on a new one since.
+		// A sentinel remembers for five seconds that another took the master for dead, even when they
+		// have agreed on a new master since.
 		if strings.TrimSuffix(other["flags"], ",master_down") != flags {
 			return fmt.Errorf("%s sees %s as %s", n.Name, name, other["flags"])
 		}
@@ -160,7 +160,7 @@ func (g *servers) Leader(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the topology %s has no master", g.topology.Name)
 }
 
-// elected is the master that a majority of all sentinels name.
+// elected returns the master that a majority of all sentinels name.
 func (g *servers) elected(ctx context.Context) (string, error) {
 	sentinels := g.of(service.Witness)
 	var mu sync.Mutex
@@ -185,7 +185,7 @@ func (g *servers) elected(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("no master is named by a majority of the sentinels: they say %v", votes)
 }
 
-// masterOf asks one sentinel.
+// masterOf queries one sentinel.
 func (g *servers) masterOf(ctx context.Context, sentinel *server) (string, error) {
 	reply, err := sentinel.Ask(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", g.master)
 	if err != nil {

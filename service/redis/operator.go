@@ -13,10 +13,10 @@ import (
 	"lockbench/service"
 )
 
-// markerPrefix begins the key by which lockbench sees that keys are gone.
+// markerPrefix begins the key that shows whether keys are gone.
 const markerPrefix = "lockbench:marker"
 
-// busyShown is how long a server that refuses to be busy has for saying so.
+// busyShown is how long a server may take to refuse to be busy.
 const busyShown = 200 * time.Millisecond
 
 // Orders returns the administrative orders of a server.
@@ -31,7 +31,7 @@ func (g *servers) Orders() map[string]service.Order {
 	}
 }
 
-// Flush makes a server forget everything.
+// Flush removes all keys of a server.
 func (g *servers) Flush(ctx context.Context, node string) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -40,8 +40,8 @@ func (g *servers) Flush(ctx context.Context, node string) error {
 	return forget(ctx, s, "flush", func(string) error { return order(ctx, s, "FLUSHALL", "SYNC") })
 }
 
-// Evict lets a server run out of memory for a moment, with leave to throw away keys
-// that have an end. For that moment it refuses writes.
+// Evict makes a server run out of memory for a moment, and allows it to remove keys that have an end.
+// During that moment it refuses writes.
 func (g *servers) Evict(ctx context.Context, node string) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -62,7 +62,7 @@ func (g *servers) Evict(ctx context.Context, node string) error {
 	})
 }
 
-// forget sets a marker, does something, and checks that the marker is gone.
+// forget sets a marker, calls do, and checks that the marker is gone.
 func forget(ctx context.Context, s *server, what string, do func(marker string) error) error {
 	marker, err := s.marker(ctx)
 	if err == nil {
@@ -80,9 +80,9 @@ func forget(ctx context.Context, s *server, what string, do func(marker string) 
 	return nil
 }
 
-// marker returns the name of a key that the server keeps itself. A node of a cluster
-// redirects requests for keys in the slots of other nodes, so the key carries a hash tag
-// that leads to one of the node's own slots.
+// marker returns the name of a key that the server holds itself. A node of a cluster redirects
+// requests for keys in the slots of other nodes, so the key carries a hash tag of one of the node's
+// own slots.
 func (s *server) marker(ctx context.Context) (string, error) {
 	if !s.group.is(Cluster) {
 		return markerPrefix, nil
@@ -95,7 +95,7 @@ func (s *server) marker(ctx context.Context) (string, error) {
 	if i < 0 || members[i].master != "" || len(members[i].slots) == 0 {
 		return "", errors.New("it keeps no slots of its own, because it follows another node; name a leader")
 	}
-	// The tags spread over all slots evenly, so a tag is found even for a node with one slot.
+	// The tags spread over all slots evenly, so that there is a tag even for a node with one slot.
 	for tag := range 100 * Slots {
 		if key := fmt.Sprintf("%s:{%d}", markerPrefix, tag); members[i].has(Slot(key)) {
 			return key, nil
@@ -118,7 +118,7 @@ func (g *servers) Poison(ctx context.Context, node, key string) error {
 	if err != nil {
 		return err
 	}
-	// In one script: between two commands a client might take the lock.
+	// In one script, because a client might take the lock between two commands.
 	const script = "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'poison')"
 	if err := order(ctx, s, "EVAL", script, "1", g.prefix+key); err != nil {
 		return fmt.Errorf("put a list in the place of %s at %s: %w", key, node, err)
@@ -126,7 +126,7 @@ func (g *servers) Poison(ctx context.Context, node, key string) error {
 	return nil
 }
 
-// Cure takes the list away.
+// Cure removes the list.
 func (g *servers) Cure(ctx context.Context, node, key string) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -139,7 +139,7 @@ func (g *servers) Cure(ctx context.Context, node, key string) error {
 	return nil
 }
 
-// Busy lets a server sleep.
+// Busy makes a server sleep.
 func (g *servers) Busy(ctx context.Context, node string, d time.Duration) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -176,7 +176,7 @@ func (g *servers) DropSubscribers(ctx context.Context, node string) error {
 	return nil
 }
 
-// order sends a command whose answer is of no interest.
+// order sends a command and ignores its answer.
 func order(ctx context.Context, s *server, command ...string) error {
 	_, err := s.Ask(ctx, command...)
 	return err
@@ -206,7 +206,7 @@ func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, 
 	return time.Unix(seconds, micros*1000).Sub(middle), nil
 }
 
-// Identity is the id that a server has drawn when it started.
+// Identity returns the random ID that a server draws at its start.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	info, err := askOn(ctx, c, "INFO", "server")
 	if err != nil {

@@ -88,7 +88,7 @@ func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, er
 	})
 }
 
-// rejoin makes a node follow the master that clients are led to.
+// rejoin makes a node follow the master at the address for clients.
 func (g *servers) rejoin(ctx context.Context, n *server) error {
 	service := g.Lead()
 	if n.Name == service {
@@ -105,7 +105,7 @@ func (g *servers) rejoin(ctx context.Context, n *server) error {
 	return err
 }
 
-// furthest is the replica that has applied most.
+// furthest returns the replica that has applied most.
 func (g *servers) furthest(ctx context.Context, master string) (*server, error) {
 	offsets := g.Offsets(ctx)
 	var best *server
@@ -121,7 +121,7 @@ func (g *servers) furthest(ctx context.Context, master string) (*server, error) 
 	return best, nil
 }
 
-// failOver asks the sentinels for it, the master's health notwithstanding.
+// failOver makes the sentinels fail over, even if the master is healthy.
 func (g *servers) failOver(ctx context.Context, chosen *server) (string, error) {
 	old, err := g.Leader(ctx)
 	if err != nil {
@@ -151,8 +151,8 @@ func (g *servers) failOver(ctx context.Context, chosen *server) (string, error) 
 	return now, nil
 }
 
-// successor waits until another node is the master than the old one, for as long as an
-// order may take. It returns the old one if none is, and an error if there is no more time.
+// successor waits for a master other than the old one within the limit of an order. It returns the old
+// one if there is none, and an error if ctx ends.
 func (g *servers) successor(ctx context.Context, old string) (string, error) {
 	now := old
 	waiting, cancel := context.WithTimeout(ctx, OrderEvery)
@@ -174,13 +174,13 @@ func (g *servers) successor(ctx context.Context, old string) (string, error) {
 	return now, nil
 }
 
-// order tells the first sentinel that can to fail over.
+// order orders a failover from the first sentinel that can do it.
 func (g *servers) order(ctx context.Context) error {
 	var errs []error
 	for _, s := range g.of(service.Witness) {
 		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", g.master)
-		// INPROG: this one is at it already, and a second failover would follow the
-		// first if another were asked as well.
+		// INPROG: a failover is under way at this sentinel. An order to another one would start a
+		// second failover after it.
 		if err == nil || strings.Contains(err.Error(), "INPROG") {
 			return nil
 		}
@@ -189,15 +189,15 @@ func (g *servers) order(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// prefer makes sentinels choose a replica: they take the lowest number above 0.
-// It waits until all that run have seen it, and returns how to undo it.
+// prefer makes the sentinels choose a replica: they prefer the lowest priority above 0. It waits until
+// all running sentinels have seen the change, and returns a function that undoes it.
 func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), err error) {
 	const name, low, usual = "replica-priority", "1", "100"
 	if _, err := chosen.Ask(ctx, "CONFIG", "SET", name, low); err != nil {
 		return nil, err
 	}
 	restore = func() {
-		// The caller may have lost patience; the cluster must not stay biased for that.
+		// The change must be undone even if the caller has given up.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_, _ = chosen.Ask(ctx, "CONFIG", "SET", name, usual)
@@ -235,7 +235,7 @@ func (g *servers) Offsets(ctx context.Context) map[string]int64 {
 	_ = service.Each(g.of(service.Data), func(n *server) error {
 		reply, err := n.Ask(ctx, "INFO", "replication")
 		if err != nil {
-			return err // it is left out
+			return err // it is omitted
 		}
 		info := map[string]string{}
 		for line := range strings.Lines(fmt.Sprint(reply)) {
@@ -258,9 +258,9 @@ func (g *servers) Offsets(ctx context.Context) map[string]int64 {
 	return offsets
 }
 
-// Nudge writes to the master's replication stream: a published message goes to the
-// replicas like a write, and touches no key. In a cluster messages take the bus
-// instead; there one has to wait for the master's own ping, which comes each second.
+// Nudge writes to the master's replication stream. A published message reaches the replicas like a
+// write, and touches no key. In a cluster, messages use the bus instead, so Nudge waits for the
+// master's own ping, which comes each second.
 func (g *servers) Nudge(ctx context.Context, master string) error {
 	if g.is(Cluster) {
 		return nil

@@ -14,16 +14,16 @@ import (
 	"lockbench/service"
 )
 
-// askLimit bounds one question to one server, unless the caller's patience ends earlier.
+// askLimit bounds one question to one server, unless ctx ends earlier.
 const askLimit = time.Second
 
-// serverError is an answer that is an error.
+// serverError is an error that a server answered.
 type serverError string
 
 func (e serverError) Error() string { return "the server answered " + strconv.Quote(string(e)) }
 
-// askHost sends one command on a connection of its own, and reads the answer: a
-// string, an int64, nil or a []any of these.
+// askHost sends one command on its own connection and reads the answer: a string, an int64, nil or a
+// []any of these.
 func (g *servers) askHost(ctx context.Context, node string, command ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -41,7 +41,7 @@ func (g *servers) askHost(ctx context.Context, node string, command ...string) (
 	return nil, fmt.Errorf("%s: %w", node, err)
 }
 
-// Greet sends PING, which comes back with what it carries.
+// Greet sends PING, which returns its payload.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	want, command := "PONG", []string{"PING"}
 	if load > 0 {
@@ -55,7 +55,7 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return err
 }
 
-// askOn asks on a connection, for as long as the caller likes.
+// askOn sends a command on a connection, without a limit.
 func askOn(ctx context.Context, c net.Conn, command ...string) (reply any, err error) {
 	err = service.Interrupt(ctx, c, func() error {
 		reply, err = exchange(c, command)
@@ -78,7 +78,7 @@ func exchange(c net.Conn, command []string) (any, error) {
 
 var errReply = errors.New("the answer is not RESP")
 
-// replyDepthMax bounds nested arrays, and replyMax strings and arrays.
+// replyDepthMax bounds nested arrays, and replyMax the size of strings and arrays.
 const (
 	replyDepthMax = 8
 	replyMax      = 1 << 20
@@ -128,7 +128,7 @@ func readReply(r *bufio.Reader, depth int) (any, error) {
 	return nil, errReply
 }
 
-// texts reads an answer that is a flat list of strings.
+// texts converts an answer that is a flat list of strings.
 func texts(reply any) []string {
 	list, _ := reply.([]any)
 	var out []string
@@ -138,7 +138,7 @@ func texts(reply any) []string {
 	return out
 }
 
-// pairs reads an answer that lists names and values in turn.
+// pairs converts an answer that lists names and values in turn.
 func pairs(reply any) map[string]string {
 	list := texts(reply)
 	out := map[string]string{}

@@ -19,12 +19,12 @@ type servers struct {
 	host     service.Host
 	servers  []*server
 	ask      func(ctx context.Context, node string, command ...string) (any, error)
-	master   string            // what sentinels call the one that they watch
-	prefix   string            // of the keys, behind which their names begin
+	master   string            // the name of the watched master
+	prefix   string            // of the keys; the names of locks follow it
 	calls    map[string]string // the nodes by the addresses by which others call them; nil: as announced
 
 	mu   sync.Mutex
-	lead string // the node that clients of a replicated group are led to
+	lead string // the node at the address for clients of a replicated group
 }
 
 var (
@@ -38,13 +38,13 @@ var (
 	_ service.Identifier = (*servers)(nil)
 )
 
-// server is one of them.
+// server is one server.
 type server struct {
 	service.Node
 	group *servers
 }
 
-// announced is where others find it.
+// announced returns the address of the server for others.
 func (s *server) announced() netip.AddrPort { return s.group.host.Addr(s.Name) }
 
 // Ask asks the server directly, past all faults.
@@ -54,12 +54,12 @@ func (s *server) Ask(ctx context.Context, command ...string) (any, error) {
 
 func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
 
-// Topology is what the servers form.
+// Topology returns how the servers are joined.
 func (g *servers) Topology() service.Topology { return g.topology }
 
 func (g *servers) is(t locks.Topology) bool { return g.topology.Name == t }
 
-// Params are what clients of sentinels ask for.
+// Params returns the parameters of clients of sentinels.
 func (g *servers) Params() map[string]string {
 	if g.is(Sentinel) {
 		return map[string]string{MasterName: g.master}
@@ -67,7 +67,7 @@ func (g *servers) Params() map[string]string {
 	return nil
 }
 
-// Lead names the node that the clients of a replicated group are led to.
+// Lead returns the node at the address for clients of a replicated group.
 func (g *servers) Lead() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,7 +85,7 @@ func (g *servers) server(name string) (*server, error) {
 	return g.servers[i], nil
 }
 
-// of lists the servers of one role.
+// of returns the servers of one role.
 func (g *servers) of(role service.Role) []*server {
 	var some []*server
 	for _, s := range g.servers {
@@ -124,7 +124,7 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 	return err
 }
 
-// Form makes one cluster of servers that were just started.
+// Form joins new servers to a cluster.
 func (g *servers) Form(ctx context.Context) error {
 	if err := service.Each(g.servers, func(s *server) error { return s.pace(ctx, hurried) }); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (g *servers) Form(ctx context.Context) error {
 	return service.Each(g.servers, func(s *server) error { return s.pace(ctx, steady) })
 }
 
-// Started sets what a server forgets when it ends.
+// Started sets the settings that a server loses at its end.
 func (g *servers) Started(ctx context.Context, node string) error {
 	s, err := g.server(node)
 	if err != nil {
@@ -149,8 +149,8 @@ func (g *servers) Started(ctx context.Context, node string) error {
 	return s.pace(ctx, steady)
 }
 
-// Resumed tells a server that was stopped who is master now: if another was promoted
-// meanwhile, it has not heard of it where no sentinel tells it.
+// Resumed makes a server that was paused follow the present master. Without sentinels, it has not
+// heard of a promotion.
 func (g *servers) Resumed(ctx context.Context, node string) error {
 	if !g.is(locks.Replicated) {
 		return nil
@@ -162,7 +162,7 @@ func (g *servers) Resumed(ctx context.Context, node string) error {
 	return g.rejoin(ctx, s)
 }
 
-// The times at which sentinels tell each other, and the world, what they think.
+// Periods at which sentinels announce their view.
 const (
 	hurried = "100" // ms: while a cluster forms
 	steady  = "500" // ms: while it is tested
@@ -191,14 +191,14 @@ func (s *server) pace(ctx context.Context, publish string) error {
 	}
 	for {
 		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
-			// A sentinel that was not scheduled for two seconds mistrusts its clock and does
-			// nothing for this long; the default is half a minute, and a busy machine is no
-			// broken clock.
+			// A sentinel that was not scheduled for two seconds mistrusts its clock and does nothing
+			// for this time. The default is half a minute, but here the usual cause is a busy machine,
+			// not a broken clock.
 			"tilt-period", "1000")
 		if err == nil {
 			return nil
 		}
-		// The same busy machine may keep it from answering in time; asking again does no harm.
+		// On a busy machine the answer may come too late. Repeating the command is harmless.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("set the pace: %w", err)

@@ -21,7 +21,7 @@ import (
 // The nodes agree on the owners over a second port, the bus. If a majority of masters takes a master
 // for dead, they vote its replica in.
 
-// assemble makes one cluster of nodes that know nothing of each other yet.
+// assemble joins new nodes to one cluster.
 func (g *servers) assemble(ctx context.Context) error {
 	nodes := g.of(service.Data)
 	masters := nodes[:len(nodes)/2]
@@ -36,7 +36,7 @@ func (g *servers) assemble(ctx context.Context) error {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
 	}
-	// Everybody meets everybody: left to gossip alone, it takes several rounds.
+	// All nodes meet all others: by gossip alone it takes several rounds.
 	for i, n := range nodes {
 		for _, other := range nodes[i+1:] {
 			at := other.announced()
@@ -47,7 +47,7 @@ func (g *servers) assemble(ctx context.Context) error {
 	}
 	err := service.Each(nodes[len(masters):], func(n *server) error {
 		master := masters[slices.Index(nodes, n)-len(masters)]
-		// It must have heard of its master, and of the slots that this one has.
+		// The replica must have heard of its master and of the master's slots.
 		return service.Poll(ctx, func() error {
 			id, err := master.Ask(ctx, "CLUSTER", "MYID")
 			if err != nil {
@@ -63,8 +63,8 @@ func (g *servers) assemble(ctx context.Context) error {
 	return nil
 }
 
-// told tells a node something until it has been understood. On a busy machine an
-// answer can come too late; then the node says that it was told already.
+// told repeats a command until a node confirms it. On a busy machine an answer can come too late; the
+// node then reports that it has done it already.
 func told(ctx context.Context, n *server, command ...string) error {
 	unheard := false
 	return service.Poll(ctx, func() error {
@@ -82,32 +82,32 @@ func told(ctx context.Context, n *server, command ...string) error {
 	})
 }
 
-// member is a node of a cluster as one of them sees it.
+// member is a node of a cluster in the view of one of the nodes.
 type member struct {
-	name   string // ours; empty: none of our nodes
+	name   string // lockbench's name; empty: an unknown node
 	id     string
 	flags  []string
-	master string // the id of the one it follows; empty: none
+	master string // the ID of its master; empty: none
 	linked bool
 	slots  []string // "0-5460"
 }
 
 func (m member) is(flag string) bool { return slices.Contains(m.flags, flag) }
 
-// has tells whether the member has a slot.
+// has reports whether the member has a slot.
 func (m member) has(slot int) bool {
 	return slices.ContainsFunc(m.slots, func(s string) bool {
 		from, to, ranged := strings.Cut(s, "-")
 		if !ranged {
 			to = from
 		}
-		first, err1 := strconv.Atoi(from) // a slot on its way elsewhere stands in brackets
+		first, err1 := strconv.Atoi(from) // a migrating slot stands in brackets
 		last, err2 := strconv.Atoi(to)
 		return err1 == nil && err2 == nil && first <= slot && slot <= last
 	})
 }
 
-// members asks one node how it sees the cluster. A line of the answer is
+// members returns the cluster in the view of one node. A line of the answer is
 //
 //	id ip:port@bus[,name] flags master ping pong epoch link slots...
 func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
@@ -133,15 +133,14 @@ func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
 	return all, nil
 }
 
-// placeOf reads the host and the port of "ip:port@bus,name".
+// placeOf returns the host and the port of "ip:port@bus,name".
 func placeOf(text string) (host, port string) {
 	at, _, _ := strings.Cut(text, "@")
 	i := strings.LastIndex(at, ":")
 	return at[:max(i, 0)], at[i+1:]
 }
 
-// agreed tells what a cluster lacks: every node must see all others well, and all
-// must see the same.
+// agreed checks that every node sees all others well, and that all have the same view.
 func (g *servers) agreed(ctx context.Context) error {
 	nodes := g.of(service.Data)
 	var mu sync.Mutex
@@ -152,7 +151,7 @@ func (g *servers) agreed(ctx context.Context) error {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
-			return fmt.Errorf("%s says that the cluster is not well", n.Name)
+			return fmt.Errorf("%s reports that the cluster is not well", n.Name)
 		}
 		members, err := g.members(ctx, n)
 		if err != nil {
@@ -175,7 +174,7 @@ func (g *servers) agreed(ctx context.Context) error {
 	return service.Each(nodes, func(n *server) error { return g.inSync(ctx, n) })
 }
 
-// seen puts what one node sees into words, or says what is amiss with it.
+// seen returns the view of one node as text, or the first defect in it.
 func seen(by string, members []member, count int) (string, error) {
 	if len(members) != count {
 		return "", fmt.Errorf("%s sees %d nodes, not %d", by, len(members), count)
@@ -212,7 +211,7 @@ func seen(by string, members []member, count int) (string, error) {
 	return strings.Join(view, "; "), nil
 }
 
-// inSync checks that a replica is connected to its master, and that a master has one.
+// inSync checks that a replica is connected to its master, and that a master has a replica.
 func (g *servers) inSync(ctx context.Context, n *server) error {
 	r, err := roleOf(ctx, n)
 	switch {
@@ -226,7 +225,7 @@ func (g *servers) inSync(ctx context.Context, n *server) error {
 	return nil
 }
 
-// LeaderOf names the master that has a key now, as most of the nodes that answer say.
+// LeaderOf returns the master of a key in the view of most nodes that answer.
 func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	if !g.is(Cluster) {
 		return g.Leader(ctx)
@@ -246,7 +245,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	return name[0], nil
 }
 
-// FollowersOf names the nodes that follow a master, as most of those that answer say.
+// FollowersOf returns the replicas of a master in the view of most nodes that answer.
 func (g *servers) FollowersOf(ctx context.Context, master string) ([]string, error) {
 	names, err := g.most(ctx, func(members []member) []string {
 		i := slices.IndexFunc(members, func(m member) bool { return m.name == master })
@@ -268,14 +267,14 @@ func (g *servers) FollowersOf(ctx context.Context, master string) ([]string, err
 	return names, nil
 }
 
-// most is what more than half of the nodes that answer say.
+// most returns the answer of more than half of the nodes that answer.
 func (g *servers) most(ctx context.Context, of func([]member) []string) ([]string, error) {
 	var mu sync.Mutex
 	votes, answers := map[string]int{}, 0
 	_ = service.Each(g.of(service.Data), func(n *server) error {
 		members, err := g.members(ctx, n)
 		if err != nil {
-			return err // it is left out
+			return err // it is omitted
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -296,8 +295,8 @@ func (g *servers) most(ctx context.Context, of func([]member) []string) ([]strin
 	return nil, fmt.Errorf("no majority of the %d nodes that answer names one: they say %v", answers, votes)
 }
 
-// failOverShard makes a replica the master of its slots without waiting for what the
-// present one has not sent yet.
+// failOverShard makes a replica the master of its slots, without waiting for writes that the present
+// master has not sent yet.
 func (g *servers) failOverShard(ctx context.Context, chosen *server) (string, error) {
 	if chosen == nil {
 		return "", errors.New("a cluster has several masters: name the replica that is to take over")

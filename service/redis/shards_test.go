@@ -92,7 +92,7 @@ func TestClusterIsHealthy(t *testing.T) {
 	}
 	g := group(view, view, view, view)
 	g.answers[3]["CLUSTER INFO"] = []any{"cluster_state:fail\r\n"}
-	if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "redis-4 says that the cluster is not well") {
+	if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "redis-4 reports that the cluster is not well") {
 		t.Errorf("a node that is not well: %v", err)
 	}
 }

@@ -5,37 +5,35 @@ import (
 	"lockbench/service"
 )
 
-// Name is what the service is called, its data nodes, and their endpoints.
+// Name is the name of the service and the prefix of its data nodes and endpoints.
 const Name = "redis"
 
-// The topologies of Redis. The first three are those that every service may have.
+// The topologies of Redis. Every service may have the first three.
 const (
 	Single      = locks.Single
 	Replicated  = locks.Replicated
 	Independent = locks.Independent
-	// Sentinel is a leader with followers, watched by sentinels, who tell clients where
-	// the leader is.
+	// Sentinel is a leader with followers. Sentinels watch it and report its address to clients.
 	Sentinel locks.Topology = "sentinel"
-	// Cluster is several leaders with followers, who share the slots of the keys and
-	// tell clients who has which.
+	// Cluster is several leaders with followers. The leaders share the slots of the keys and redirect
+	// clients.
 	Cluster locks.Topology = "cluster"
 )
 
 // Parameters of clients in the topology Sentinel.
 const (
 	Sentinels  = "sentinel"    // the sentinels among the endpoints
-	MasterName = "master_name" // the parameter that says what sentinels call the leader
+	MasterName = "master_name" // the sentinels' name of the leader
 )
 
-// Store is a store of every topology but Sentinel. Clients may connect to the nodes:
-// the one server, the leader's service address of Replicated, all leaders of
-// Independent, those of a Cluster that can be asked for the others.
+// Store returns a store of a topology other than Sentinel. Clients may connect to the nodes: the only
+// server, the service address of the leader of Replicated, all leaders of Independent, or the entry
+// nodes of a Cluster.
 func Store(t locks.Topology, nodes ...locks.Node) locks.Store {
 	return locks.Store{Service: Name, Topology: t, Endpoints: map[string][]locks.Node{Name: nodes}}
 }
 
-// SentinelStore is a store of the topology Sentinel: clients ask the sentinels for the
-// leader by its name.
+// SentinelStore returns a store of the topology Sentinel: clients look up the leader by its name.
 func SentinelStore(master string, sentinels ...locks.Node) locks.Store {
 	return locks.Store{
 		Service: Name, Topology: Sentinel,
@@ -44,7 +42,7 @@ func SentinelStore(master string, sentinels ...locks.Node) locks.Store {
 	}
 }
 
-// masterName is what the sentinels of lockbench call the master that they watch.
+// masterName is the name of the master in lockbench's sentinels.
 const masterName = "mymaster"
 
 // topologies are all ways in which servers can be joined.
