@@ -44,8 +44,8 @@ func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^Consul v(\d+)\.(\d+)\.(\S+)`)
 
-// Needs is a consul of a person's own: Debian 12 has no package of it, and newer ones may not
-// be handed on.
+// Needs names a consul of the user: Debian 12 has no package of it, and the licence of newer versions
+// forbids redistribution.
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
@@ -67,10 +67,10 @@ func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a consul", 1, 7)
 }
 
-// Ports are that of HTTP, that of other servers, and that of the gossip.
+// Ports returns 3: for HTTP, for other servers, and for gossip.
 func (Service) Ports(service.Topology) int { return 3 }
 
-// off is the port of what is not served.
+// off is the port of a disabled listener.
 const off = -1
 
 // Program returns the command line of an agent that is the only server of its datacenter. It serves
@@ -83,11 +83,11 @@ func (Service) Program(at service.Place) service.Program {
 	}
 	blocks := map[string]map[string]any{
 		"": {
-			// The servers' own least is 10s, longer than most leases of scenarios.
+			// The default is 10s, longer than most leases of scenarios.
 			"session_ttl_min": "1s",
 			"log_level":       "warn",
 		},
-		// Elections are as fast as Consul's authors allow.
+		// Elections are as fast as Consul allows.
 		"performance": {"raft_multiplier": 1},
 		"limits":      {},
 	}
@@ -116,13 +116,13 @@ func (Service) Program(at service.Place) service.Program {
 	})
 	text, err := json.MarshalIndent(blocks[""], "", "\t")
 	if err != nil {
-		panic(err) // there are words and numbers
+		panic(err) // there are only words and numbers
 	}
 	file := filepath.Join(at.Config, "consul.json")
 	return service.Program{Args: []string{"agent", "-config-file=" + file}, Files: map[string]string{file: string(text) + "\n"}}
 }
 
-// typed is a setting's value as JSON has it.
+// typed returns the value of a setting as JSON.
 func typed(value string) any {
 	if n, err := strconv.Atoi(value); err == nil {
 		return n

@@ -50,7 +50,7 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 	return how.Secure(ctx, c)
 }
 
-// Survey asks the agent who it is.
+// Survey asks the agent for its version.
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	node, addr := l.Topology.Nodes()[0].Name, l.Addrs[0]
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
@@ -77,7 +77,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// permitted says of an error that it is about tokens.
+// permitted adds a hint to errors about tokens.
 func permitted(err error) error {
 	if no := (*service.HTTPRefusal)(nil); errors.As(err, &no) && no.Code == http.StatusForbidden {
 		return fmt.Errorf("%w: this Consul wants a token, and none can be given: %s", err, noLogin)
@@ -97,10 +97,10 @@ func (Service) OpenForeign(site service.Site, prefix string, h service.Host) ser
 	return foreign{g, g, prefix}
 }
 
-// under is the path of all keys that begin with a text.
+// under returns the path of all keys that begin with a text.
 func under(text string) string { return "/v1/kv/" + url.PathEscape(text) }
 
-// Under looks for keys that begin with a text: a lock's key is called as it is.
+// Under searches keys that begin with a text, because the key of a lock is its name.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	node := f.Nodes()[0].Name
 	var keys []string
@@ -114,10 +114,11 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 	return map[string][]string{node: keys[:min(most, len(keys))]}, nil
 }
 
-// clearMax is far more keys than a run has.
+// clearMax is much more than the keys of a run.
 const clearMax = 1 << 20
 
-// Clear removes what begins with the prefix. Sessions end by themselves: their holders have.
+// Clear removes the keys that begin with the prefix. Sessions end by themselves, because no client
+// renews them.
 func (f foreign) Clear(ctx context.Context) (int, error) {
 	there, err := f.Under(ctx, f.prefix, clearMax)
 	if err != nil || len(there) == 0 {

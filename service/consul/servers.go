@@ -32,10 +32,10 @@ func newServers(t service.Topology, h service.Host, foreign bool) *servers {
 	return g
 }
 
-// leaderPath is where a server says who leads; it says so without asking others.
+// leaderPath returns the leader that a server knows, without asking others.
 const leaderPath = "/v1/status/leader"
 
-// ask asks a node past all faults.
+// ask sends a request to a node, past all faults.
 func (g *servers) ask(ctx context.Context, node, method, path, body string, answer any) error {
 	return g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
 		if err := service.AskHTTP(ctx, false, service.Once(c), method, path, body, answer); err != nil {
@@ -55,20 +55,19 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 	return err
 }
 
-// greeting is the question of [servers.Greet], padded to about the length of its answer.
+// greeting is the request of [servers.Greet], padded to about the length of its answer.
 var greeting = "GET " + leaderPath + " HTTP/1.1\r\nHost: consul\r\nX-Padding: " + strings.Repeat("x", 100) + "\r\n\r\n"
 
-// Greet asks who leads as often as it takes to carry the load there; about as much comes back.
+// Greet requests the leader as often as needed to carry the load.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return service.GreetHTTP(ctx, c, greeting, load)
 }
 
-// ownKey is one that no lock has.
+// ownKey is a key that no lock has.
 const ownKey = "/v1/kv/.lockbench"
 
-// Healthy tells what is missing, asked past all faults: a leader, or that a write is taken.
-// A leader that was just elected takes none yet. Where nothing may be written, a leader has to
-// say that it still leads.
+// Healthy checks that there is a leader and that it accepts a write, which a new leader does not do at
+// once. On external servers it writes nothing, and the leader must confirm that it still leads.
 func (g *servers) Healthy(ctx context.Context) error {
 	return service.Each(g.Nodes(), func(n service.Node) error {
 		if err := g.Answers(ctx, n.Name); err != nil {
@@ -95,7 +94,7 @@ func (g *servers) Orders() map[string]service.Order {
 	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
 }
 
-// Flush deletes all keys. Sessions stay, and hold nothing.
+// Flush deletes all keys. Sessions stay, without keys.
 func (g *servers) Flush(ctx context.Context, node string) error {
 	var done bool
 	err := g.ask(ctx, node, http.MethodDelete, "/v1/kv/?recurse", "", &done)

@@ -2,8 +2,8 @@ package consul
 
 import "lockbench/service"
 
-// settings are those of Consul's configuration that a scenario may give, and those that it may
-// not. A point stands between a block and what is in it.
+// settings are the settings of Consul that a scenario may give, and those that lockbench decides. A
+// point separates a block from its entries.
 var settings = []service.Setting{
 	{Name: "session_ttl_min", About: "the shortest ttl that a session may have; lockbench's own choice is 1s, Consul's 10s"},
 	{Name: "performance.raft_multiplier", About: "by how much the times of raft are multiplied, 1 to 10; lockbench's own choice is 1, Consul's 5"},

@@ -12,10 +12,10 @@ import (
 	"lockbench/service"
 )
 
-// statusPath is where a member says what it is.
+// statusPath returns the status of a member.
 const statusPath = "/v3/maintenance/status"
 
-// ask posts a question to the gateway of a node, and reads the answer.
+// ask posts a request to the gateway of a node and reads the answer.
 func (g *servers) ask(ctx context.Context, node, path string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -24,7 +24,7 @@ func (g *servers) ask(ctx context.Context, node, path string, question, answer a
 	return g.http(ctx, node, http.MethodPost, path, string(body), answer)
 }
 
-// look is GET, of what is no part of the gateway.
+// look sends GET for a path outside the gateway.
 func (g *servers) look(ctx context.Context, node, path string) error {
 	return g.http(ctx, node, http.MethodGet, path, "", nil)
 }
@@ -40,13 +40,13 @@ func (g *servers) http(ctx context.Context, node, method, path, body string, ans
 	})
 }
 
-// greeting is the question of [servers.Greet], padded to about the length of its answer.
+// greeting is the request of [servers.Greet], padded to about the length of its answer.
 const greeting = "GET /version HTTP/1.1\r\nHost: etcd\r\nX-Padding: " + padding + "\r\n\r\n"
 
 const padding = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
-// Greet asks for the version, which a server tells without asking the others. It asks as
-// often as it takes to carry the load there, and about as much comes back.
+// Greet requests the version, which a server knows without the others, as often as needed to carry the
+// load.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if g.secure {
 		return echo(ctx, c, load)
@@ -54,11 +54,11 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return service.GreetHTTP(ctx, c, greeting, load)
 }
 
-// pieceMax is how much of a load one request carries in its path.
+// pieceMax is the part of a load in the path of one request.
 const pieceMax = 32 << 10
 
-// echo asks by HTTP/2, which makes nothing of what is said again and again. A path that begins
-// with two slashes is answered with the right one.
+// echo sends HTTP/2 requests whose paths carry the load, because repeated headers are compressed. The
+// server redirects a path that begins with two slashes, so that the answer carries the path back.
 func echo(ctx context.Context, c net.Conn, load int) error {
 	by := service.HTTPTransport(true, service.Once(c))
 	defer by.CloseIdleConnections()
@@ -76,7 +76,7 @@ func echo(ctx context.Context, c net.Conn, load int) error {
 		switch {
 		case err != nil:
 			return err
-		case said.StatusCode/100 != class: // versions differ in which redirection it is
+		case said.StatusCode/100 != class: // the redirection depends on the version
 			return fmt.Errorf("it answered %s", said.Status)
 		}
 		if class == 3 {

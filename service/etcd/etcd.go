@@ -1,10 +1,9 @@
-// Package etcd is etcd as a lock service: one server, or three that elect a leader and
-// write nothing without a majority.
+// Package etcd is etcd as a lock service: one server, or three that elect a leader and write nothing
+// without a majority.
 //
-// Servers are asked past all faults, by etcd's own gateway of JSON over HTTP
-// (/v3/maintenance/status, /v3/cluster/member/...), each question on a connection of its
-// own. So lockbench depends on none of etcd's packages. The server itself is a Go module,
-// which lockbench-more serves.
+// Lockbench queries servers directly by etcd's JSON gateway (/v3/maintenance/status,
+// /v3/cluster/member/...), with a connection for each request, and depends on no package of etcd. The
+// server itself is a Go module, which lockbench-more serves.
 package etcd
 
 import (
@@ -22,8 +21,7 @@ import (
 // Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "etcd"
 
-// Quorum is a group whose members elect one that leads, and that commits nothing without a
-// majority of them.
+// Quorum is a group whose members elect a leader and commit nothing without a majority.
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
@@ -52,7 +50,7 @@ func (Service) Topologies() []service.Topology { return topologies }
 
 var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`)
 
-// Needs is lockbench-more, or a program of etcd's own.
+// Needs names lockbench-more, or an etcd of the user.
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
@@ -67,15 +65,15 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// version reads what etcd says of itself. Before 3.4 the gateway was elsewhere.
+// version parses the output of etcd. Before 3.4 the gateway had other paths.
 func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "an etcd", 3, 4)
 }
 
-// Ports are that for clients and that for the other members.
+// Ports returns 2: for clients and for the other members.
 func (Service) Ports(service.Topology) int { return 2 }
 
-// Program is an etcd that listens where its place says, and dials from anywhere.
+// Program returns the command line of a member.
 func (Service) Program(at service.Place) service.Program {
 	listen, advertise := netip.AddrPortFrom(at.Bind, at.Port), at.Announced
 	if !at.Bind.IsValid() {
@@ -90,7 +88,7 @@ func (Service) Program(at service.Place) service.Program {
 		members = append(members, n.Name+"="+peer)
 	}
 	flags := map[string]string{
-		// Half a second of silence is death. A busy machine is slow, and not dead.
+		// A busy machine is slow, but not dead; half a second is enough to tell.
 		"heartbeat-interval": "50", "election-timeout": "500",
 		"snapshot-count": "10000",
 		"log-level":      "warn",
@@ -113,7 +111,7 @@ func (Service) Program(at service.Place) service.Program {
 	return p
 }
 
-// url is a port of a node, so many after its first.
+// url returns the URL of a port of a node, counted from its first.
 func url(first netip.AddrPort, after int) string {
 	return fmt.Sprintf("http://%s", netip.AddrPortFrom(first.Addr(), first.Port()+uint16(after)))
 }

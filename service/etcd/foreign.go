@@ -30,15 +30,14 @@ func (Service) Schemes() []string { return []string{"etcd", "etcds"} }
 //
 //	etcd://host:port,...    members of one cluster, or one server
 //
-// and etcds in the place of etcd for TLS.
+// and etcds instead of etcd for TLS.
 func (Service) Locate(urls []string) (l service.Location, err error) {
 	u, err := service.OneGroup(urls, usualPort)
 	if err != nil {
 		return l, err
 	}
 	l = service.Location{Addrs: u.Addrs, User: u.User, TLS: u.Scheme == "etcds", NoLogin: noLogin}
-	// By TLS a client has to say that it speaks gRPC, which is HTTP/2. So lockbench speaks that
-	// there as well.
+	// With TLS a client must offer HTTP/2 for gRPC, so lockbench uses HTTP/2 there as well.
 	l.ALPN = []string{"h2"}
 	switch {
 	case u.Scheme != "etcd" && u.Scheme != "etcds":
@@ -50,7 +49,7 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	return l, nil
 }
 
-// sized is the topology of so many members.
+// sized returns the topology of n members.
 func sized(n int) service.Topology {
 	if n == 1 {
 		return topologies[0]
@@ -63,10 +62,10 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 	return how.Secure(ctx, c)
 }
 
-// found is a server, as it says itself.
+// found is a server that has answered.
 type found struct{ addr, id, cluster, version string }
 
-// Survey asks each server who it is, and one who the others are.
+// Survey asks each server for its identity, and one of them for the other members.
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
 	ask := func(addr, path string, question string, answer any) error {
@@ -128,7 +127,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	}
 	for i, n := range site.Topology.Nodes() {
 		for _, m := range members.Members {
-			// Several may say the same, such as localhost.
+			// Several members may announce the same address, such as localhost.
 			if addr := firstOf(m.Clients); addr != "" && m.ID == all[i].id && site.Called[addr] == "" {
 				site.Called[addr] = n.Name
 			}
@@ -138,7 +137,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// firstOf is host:port of the first URL.
+// firstOf returns host:port of the first URL.
 func firstOf(urls []string) string {
 	if len(urls) == 0 {
 		return ""
@@ -166,20 +165,20 @@ func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) s
 	return foreign{g, g, g, prefix}
 }
 
-// rangePath and deletePath are about keys.
+// Paths for keys.
 const (
 	rangePath  = "/v3/kv/range"
 	deletePath = "/v3/kv/deleterange"
 )
 
-// begins are the bounds of all keys that begin with a text, as the gateway wants them.
+// begins returns the range of all keys that begin with a text, in the form of the gateway.
 func begins(text string) map[string]any {
 	end := []byte(text)
 	end[len(end)-1]++ // it ends with a colon
 	return map[string]any{"key": []byte(text), "range_end": end}
 }
 
-// Under looks for keys that begin with a text. Locks on etcd have their keys' names in front.
+// Under searches keys that begin with a text. Locks on etcd begin all keys with their names.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {
@@ -207,7 +206,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 	return map[string][]string{leader: keys}, nil
 }
 
-// permitted says of an error that it is about users.
+// permitted adds a hint to errors about users.
 func permitted(err error) error {
 	if strings.Contains(err.Error(), "user name is empty") || strings.Contains(err.Error(), "permission denied") {
 		return fmt.Errorf("%w: this etcd wants a user (`auth enable`), and none can be given: %s", err, noLogin)
@@ -215,7 +214,8 @@ func permitted(err error) error {
 	return err
 }
 
-// Clear removes what begins with the prefix. Leases end by themselves: their holders have.
+// Clear removes the keys that begin with the prefix. Leases end by themselves, because no client keeps
+// them alive.
 func (f foreign) Clear(ctx context.Context) (int, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {

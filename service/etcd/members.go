@@ -62,7 +62,7 @@ func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err erro
 	return true, nil
 }
 
-// memberListPath is where a member says who the others are, and memberList what it says.
+// memberListPath returns a memberList.
 const memberListPath = "/v3/cluster/member/list"
 
 type memberList struct {
@@ -75,8 +75,7 @@ type memberList struct {
 	} `json:"members"`
 }
 
-// replace lets one member replace another by an empty one at its address. It can be done
-// again: what was done before is seen.
+// replace makes one member replace another by an empty one at its address. It can be repeated.
 func (g *servers) replace(ctx context.Context, by, node string) error {
 	at := g.Host.Addr(node)
 	peer := url(at, 1)
@@ -98,7 +97,7 @@ func (g *servers) replace(ctx context.Context, by, node string) error {
 	return g.ask(ctx, by, "/v3/cluster/member/add", map[string][]string{"peerURLs": {peer}}, nil)
 }
 
-// Identity is the id of the member behind a connection.
+// Identity returns the ID of the member behind a connection.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	var s status
 	err := service.AskHTTP(ctx, g.secure, service.Once(c), http.MethodPost, statusPath, "{}", &s)

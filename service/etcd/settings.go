@@ -2,7 +2,7 @@ package etcd
 
 import "lockbench/service"
 
-// settings are the flags of etcd that a scenario may give, and those that it may not.
+// settings are the flags of etcd that a scenario may give, and those that lockbench decides.
 var settings = []service.Setting{
 	{Name: "heartbeat-interval", About: "milliseconds between two signs of life of the leader; lockbench's own choice is 50"},
 	{Name: "election-timeout", About: "milliseconds without one until a member stands for election; lockbench's own choice is 500"},

@@ -23,7 +23,7 @@ type kept struct {
 	db *sql.DB
 }
 
-// quiet hears nothing of what the client library has to say.
+// quiet discards the log of the client library.
 type quiet struct{}
 
 func (quiet) Print(...any) {}
@@ -37,7 +37,7 @@ func refused(err error) error {
 	return err
 }
 
-// open returns a handle that logs in on connections that dial makes, one at a time.
+// open returns a handle that logs in on the connections that dial makes, one at a time.
 func open(as service.Credentials, dial func(context.Context) (net.Conn, error)) (*sql.DB, error) {
 	cfg := mysql.NewConfig()
 	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.Logger = as.User, as.Password, "tcp", "mariadb:1", quiet{}
@@ -52,8 +52,8 @@ func open(as service.Credentials, dial func(context.Context) (net.Conn, error)) 
 	return db, nil
 }
 
-// session does something on the connection to a node, past all faults. One that was made before may
-// have ended with the server: then the library makes another one.
+// session calls do with a connection to a node, past all faults. If an old connection has ended with
+// the server, the library makes another one.
 func (g *servers) session(ctx context.Context, node string, limit time.Duration, do func(context.Context, *sql.Conn) error) error {
 	if s := g.host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
@@ -94,7 +94,7 @@ func (g *servers) Close() error {
 	return nil
 }
 
-// order does what has nothing to answer.
+// order executes a statement without results.
 func (g *servers) order(ctx context.Context, node string, limit time.Duration, statements ...string) error {
 	return g.session(ctx, node, limit, func(ctx context.Context, c *sql.Conn) error {
 		for _, s := range statements {
@@ -106,7 +106,7 @@ func (g *servers) order(ctx context.Context, node string, limit time.Duration, s
 	})
 }
 
-// row asks for one row, as texts by the names of its columns. Nil: there is none.
+// row returns one row as texts by the names of its columns, or nil if there is no row.
 func row(ctx context.Context, c *sql.Conn, question string) (map[string]string, error) {
 	rows, err := c.QueryContext(ctx, question)
 	if err != nil {
@@ -131,8 +131,7 @@ func row(ctx context.Context, c *sql.Conn, question string) (map[string]string, 
 	return said, rows.Err()
 }
 
-// Greet waits for the greeting with which a server begins. With something to carry it logs in,
-// and has it sent back.
+// Greet waits for the first message of a server. With a load it logs in and has the load sent back.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
 		return g.carry(ctx, c, load)

@@ -23,14 +23,14 @@ var _ service.Foreign = Service{}
 // usualPort is the default port of URLs.
 const usualPort = "3306"
 
-// Schemes are two names of one thing, and those for TLS.
+// Schemes returns two synonyms without TLS, and two with TLS.
 func (Service) Schemes() []string { return []string{"mysql", "mysqls", "mariadb", "mariadbs"} }
 
 // Locate reads
 //
-//	mysql://user@host:port    one server, which may be written to
+//	mysql://user@host:port    one server, which must be writable
 //
-// and mysqls in the place of mysql for TLS.
+// and mysqls instead of mysql for TLS.
 func (Service) Locate(urls []string) (l service.Location, err error) {
 	u, err := service.OneGroup(urls, usualPort)
 	if err != nil {
@@ -57,7 +57,7 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 // quoted returns a name in quotes, so that it is not taken for a keyword of SQL.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// said tells whether an error is an answer of the server with one of the numbers.
+// said reports whether an error is an answer of the server with one of the numbers.
 func said(err error, numbers ...uint16) bool {
 	var answer *mysql.MySQLError
 	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
@@ -76,7 +76,8 @@ const (
 // shows whether the user may create the database of a run.
 const mayMake = "CREATE TABLE `lockbench:`.refused (n INT, n INT)"
 
-// Survey asks the server what it is, and whether a run's database can be made.
+// Survey asks the server for its product and version, and checks that it is writable and that the user
+// may create the database of a run.
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	addr := l.Addrs[0]
 	node := l.Topology.Nodes()[0].Name
@@ -108,7 +109,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 	return site, nil
 }
 
-// about is what a server is. Others speak the protocol as well.
+// about returns the product and the version. Other products use the same protocol.
 func about(version string) (string, error) {
 	number, _, is := strings.Cut(version, "-MariaDB")
 	if !is {
@@ -133,7 +134,7 @@ type foreign struct {
 	io.Closer
 	own    *servers
 	prefix string
-	roomed *atomic.Bool // the database of the run is to be there
+	roomed *atomic.Bool // whether the database of the run should exist
 }
 
 var (
@@ -170,7 +171,7 @@ func (f foreign) Healthy(ctx context.Context) error {
 	})
 }
 
-// Leaders are the one server, if it can be written to.
+// Leaders returns the only server, if it is writable.
 func (f foreign) Leaders(ctx context.Context) []string {
 	if f.Healthy(ctx) != nil {
 		return nil
@@ -181,12 +182,12 @@ func (f foreign) Leaders(ctx context.Context) []string {
 // The name of the only server.
 func (f foreign) node() string { return f.own.Nodes()[0].Name }
 
-// roomLimit is how long a database may take to come and to go: a connection that was cut off may
-// hold its tables.
+// roomLimit is how long a database may take to be created or dropped: a connection that was cut off
+// may hold its tables.
 const roomLimit = 30 * time.Second
 
-// MakeRoom makes the database in which tables of locks are. Names of GET_LOCK are the server's as a
-// whole, and the run's own, as all keys are.
+// MakeRoom creates the database for the tables of locks. Names of GET_LOCK are global in the server,
+// and like all keys have the prefix of the run.
 func (f foreign) MakeRoom(ctx context.Context) error {
 	if err := f.own.order(ctx, f.node(), roomLimit, "CREATE DATABASE "+quoted(f.prefix)); err != nil {
 		return err
@@ -204,7 +205,7 @@ func (f foreign) Answers(ctx context.Context, node string) error {
 	return f.own.order(ctx, node, service.AskLimit, "CREATE DATABASE IF NOT EXISTS "+quoted(f.prefix))
 }
 
-// Under looks for databases.
+// Under searches the names of databases.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	found, err := f.databases(ctx, "LOCATE(?, SCHEMA_NAME) > 0", text, most)
 	if err != nil || len(found) == 0 {

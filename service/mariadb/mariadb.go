@@ -1,7 +1,7 @@
-// Package mariadb is MariaDB as a lock service: one server, or a primary with two replicas
-// that follow its binary log, asynchronously or semi-synchronously.
+// Package mariadb is MariaDB as a lock service: one server, or a primary with two replicas that follow
+// its binary log, asynchronously or semi-synchronously.
 //
-// Servers are asked past all faults, in SQL. All of them begin with a copy of the same data, so a
+// Lockbench queries servers directly in SQL. All of them begin with a copy of the same data, so a
 // replica needs no dump, and one that lost its data replays everything again.
 package mariadb
 
@@ -35,7 +35,7 @@ const (
 	database = "test" // which every installation has
 )
 
-// semiSync is the setting of whether a commit waits until a replica has received it.
+// semiSync is the setting that makes a commit wait until a replica has received it.
 const semiSync = "semi-sync"
 
 var topologies = operator.Topologies(Name)
@@ -53,8 +53,8 @@ func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
 
-// The first version that is known to do: with positions of transactions for each replica,
-// and semi-synchronous replication built in.
+// The first version that is known to work: it has positions of transactions for each replica, and
+// built-in semi-synchronous replication.
 const majorMin, minorMin = 10, 5
 
 var versionPattern = regexp.MustCompile(`\bVer (\d+)\.(\d+)\.(\d+)-MariaDB`)
@@ -82,7 +82,7 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// files are what its programs look for at fixed places.
+// files returns the files that the programs look for at fixed places.
 func files(mariadbd string) []string {
 	home := filepath.Dir(filepath.Dir(mariadbd))
 	share := filepath.Join(home, "share", "mysql")
@@ -102,7 +102,7 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 		at.Addr(), at.Port(), greeting), greeting
 }
 
-// Pong is as much of it as [Service.Ping] reads.
+// Pong returns the part of the greeting that [Service.Ping] reads.
 func (Service) Pong() []byte { return []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40)) }
 
 func version(output string) (text string, enough bool, err error) {
@@ -117,7 +117,7 @@ var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-
 
 // Seed creates the system tables of a server that lets every user in.
 func (Service) Seed(folder string, asRoot bool) (program string, args []string) {
-	// With --force it does not look for the machine's name, which a container does not know.
+	// With --force it does not look up the name of the machine, which a container does not know.
 	args = append([]string{
 		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--datadir=" + folder,
 	}, flags(small)...)

@@ -22,7 +22,7 @@ type servers struct {
 	host  service.Host
 	login service.Credentials
 	kept  map[string]*kept // by node
-	lives atomic.Int64     // how many servers were started
+	lives atomic.Int64     // number of starts of servers
 }
 
 var (
@@ -64,7 +64,7 @@ func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, 
 	return time.UnixMicro(micros).Sub(middle), nil
 }
 
-// Nudge logs something that touches no table.
+// Nudge logs a statement that touches no table.
 func (g *servers) Nudge(ctx context.Context, leader string) error {
 	return g.order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
 }
@@ -91,7 +91,7 @@ func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 		s.Received = max(s.Received, sequence(follows["Gtid_IO_Pos"]))
 		s.Streams = follows["Slave_IO_Running"] == "Yes" && follows["Slave_SQL_Running"] == "Yes"
 		s.Follows, _ = netip.ParseAddrPort(follows["Master_Host"] + ":" + follows["Master_Port"])
-		// A primary that cannot be reached has an error as well, which passes.
+		// An unreachable primary also causes an error, which is temporary.
 		if why := cmp.Or(follows["Last_SQL_Error"], follows["Last_IO_Error"]); !s.Streams && why != "" &&
 			(follows["Last_SQL_Errno"] != "0" || follows["Last_IO_Errno"] == lostLog) {
 			s.Broken = errors.New(why)
@@ -101,10 +101,10 @@ func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	return s, err
 }
 
-// lostLog is the number of the error that a primary does not have what a replica asks for.
+// lostLog is the error number of a primary that lacks the log that a replica requests.
 const lostLog = "1236"
 
-// sequence is the last number of a position such as 0-101-77. There is one domain.
+// sequence returns the last number of a position such as 0-101-77. There is one domain.
 func sequence(position string) int64 {
 	n, _ := strconv.ParseInt(position[strings.LastIndexByte(position, '-')+1:], 10, 64)
 	return n
@@ -114,7 +114,7 @@ func sequence(position string) int64 {
 // stops threads, which wait for the disk and for each other.
 const turnLimit = 15 * time.Second
 
-// Promote makes a replica the primary, once it has replayed all that it has received.
+// Promote makes a replica the primary after it has replayed everything that it has received.
 func (g asked) Promote(ctx context.Context, node string) error {
 	if err := g.order(ctx, node, turnLimit, "STOP SLAVE IO_THREAD"); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (g asked) Promote(ctx context.Context, node string) error {
 			switch {
 			case err != nil:
 				return err
-			// Positions do not tell: of the last transaction a part may have come alone.
+			// Positions are not enough: the last transaction may have arrived in part.
 			case s != nil && s["Slave_SQL_Running"] == "Yes" && !strings.HasPrefix(s["Slave_SQL_Running_State"], "Slave has read all relay log"):
 				return errors.New("it has not replayed what it has received")
 			}
@@ -153,7 +153,7 @@ func all(ctx context.Context, c *sql.Conn, statements ...string) error {
 
 func (g asked) semiSync() bool { return g.Setting(semiSync) == "on" }
 
-// Follow makes a server follow a primary from what it has replayed.
+// Follow makes a server follow a primary from the position that it has replayed.
 func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) error {
 	statements := []string{"STOP SLAVE", "SET GLOBAL read_only = 1"}
 	if g.semiSync() {
@@ -164,8 +164,8 @@ func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) e
 	return g.order(ctx, node, turnLimit, statements...)
 }
 
-// Started gives a server a number that none has had: one that lost its data would skip what it
-// has written in its earlier life as its own. Then it leads, or follows.
+// Started gives a server a number that no server had before: with its old number, a server that lost
+// its data would skip its own earlier writes. Then the server leads or follows.
 func (g asked) Started(ctx context.Context, node string, follows *netip.AddrPort) error {
 	if !g.Topology().Follows() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"lockbench/service/operator"
 )
 
-// settings are those of MariaDB that a scenario may give, and those that it may not.
+// settings are the settings of MariaDB that a scenario may give, and those that lockbench decides.
 var settings = []service.Setting{
 	{Name: semiSync, About: "on: a commit waits until a replica has received it, or for the timeout; lockbench's own choice is off"},
 	{Name: "rpl-semi-sync-master-timeout", About: "milliseconds that a commit waits for a replica before it goes on without"},

@@ -9,13 +9,13 @@ import (
 	"lockbench/service"
 )
 
-// Leaders are all that take themselves for the leader.
+// Leaders returns all nodes that take themselves for the leader.
 func (o *Operator) Leaders(ctx context.Context) []string {
 	all, _ := service.AskAll(ctx, o.Nodes(), o.db.State)
 	return o.leading(all)
 }
 
-// leading are those who lead, in the order of the nodes.
+// leading returns the nodes that lead, in the order of the nodes.
 func (o *Operator) leading(all map[string]State) []string {
 	var names []string
 	for _, n := range o.Nodes() {
@@ -26,7 +26,7 @@ func (o *Operator) leading(all map[string]State) []string {
 	return names
 }
 
-// Offsets tells how much each node has written or received.
+// Offsets returns how much each node has written or received.
 func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
 	all, _ := service.AskAll(ctx, o.Nodes(), o.db.State)
 	offsets := map[string]int64{}
@@ -36,7 +36,8 @@ func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
 	return offsets
 }
 
-// Healthy tells what is missing: one leader, to which clients are led, and all others follow it.
+// Healthy returns the first defect: there must be one leader, at the address for clients, and all
+// others must follow it.
 func (o *Operator) Healthy(ctx context.Context) error {
 	all, err := service.AskAll(ctx, o.Nodes(), o.db.State)
 	if err != nil {
@@ -54,7 +55,7 @@ func (o *Operator) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// follows says why a node does not follow a leader.
+// follows returns why a node does not follow a leader.
 func (o *Operator) follows(name string, s State, lead string) error {
 	at := o.host.AddrFor(name, lead, 0)
 	o.mu.Lock()
@@ -73,7 +74,7 @@ func (o *Operator) follows(name string, s State, lead string) error {
 	return nil
 }
 
-// Form returns when all that were just started are healthy.
+// Form returns when all new nodes are healthy.
 func (o *Operator) Form(ctx context.Context) error {
 	if _, err := o.wait(); err != nil {
 		return err

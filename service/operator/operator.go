@@ -24,28 +24,28 @@ import (
 	"lockbench/service"
 )
 
-// Managed is a leader with followers, one of which an operator promotes when the leader is lost.
+// Managed is a leader with followers, one of which the failover manager promotes when the leader is
+// lost.
 const Managed locks.Topology = "managed"
 
 // FailoverAfter is the setting of how long no node may reach the leader.
 const FailoverAfter = "failover-after"
 
-// failoverAfter is how long that is by itself. A busy machine is slow, and not dead.
+// failoverAfter is the default. A busy machine is slow, but not dead.
 const failoverAfter = time.Second
 
 const (
 	lookEvery = 200 * time.Millisecond
-	// reachLimit bounds the question whether a node reaches another.
+	// reachLimit bounds the check whether a node reaches another.
 	reachLimit = 500 * time.Millisecond
-	// patience is how long a follower may hear nothing of its leader, which is well, until
-	// it is given fresh data.
+	// patience is how long a healthy follower may hear nothing of its leader until it gets fresh data.
 	patience = 5 * time.Second
-	// promoteLimit bounds a promotion, renewLimit the start of a node with fresh data.
+	// promoteLimit bounds a promotion, and renewLimit the start of a node with fresh data.
 	promoteLimit = 20 * time.Second
 	renewLimit   = 30 * time.Second
 )
 
-// Topologies are the ways in which nodes of a database of this name are joined.
+// Topologies returns the topologies of a database with this name.
 func Topologies(name string) []service.Topology {
 	parts := func(count int) []service.Part { return []service.Part{{Name: name, Role: service.Data, Count: count}} }
 	return []service.Topology{
@@ -61,58 +61,58 @@ func Topologies(name string) []service.Topology {
 	}
 }
 
-// Settings are those of the operator.
+// Settings returns the settings of the failover manager.
 func Settings() []service.Setting {
 	return []service.Setting{{
 		Name: FailoverAfter, About: "how long no node may reach the primary until a replica is promoted, where the topology is managed; lockbench's own choice is 1s",
 	}}
 }
 
-// State is what a node says of itself.
+// State is the state of a node in its own view.
 type State struct {
 	Leads    bool
-	Follows  netip.AddrPort // where it looks for its leader, if it says so
-	Streams  bool           // it hears of it
-	Received int64          // how much it has written, or received
+	Follows  netip.AddrPort // where it looks for its leader, if it reports that
+	Streams  bool           // it receives from its leader
+	Received int64          // how much it has written or received
 	Broken   error          // why it cannot follow
 }
 
 // Database has the functions that differ between databases. All work past all faults.
 type Database interface {
 	State(ctx context.Context, node string) (State, error)
-	// Promote makes a follower a leader, with all that it has received.
+	// Promote makes a follower a leader, with everything that it has received.
 	Promote(ctx context.Context, node string) error
-	// Follow makes a node that runs, and is no leader, follow one.
+	// Follow makes a running follower follow another leader.
 	Follow(ctx context.Context, node string, leader netip.AddrPort) error
-	// Started sets what a node forgets when it ends; follows: nil if it leads.
+	// Started sets what a node loses at its end; follows is nil if it leads.
 	Started(ctx context.Context, node string, follows *netip.AddrPort) error
 }
 
-// Operator is the operator of one cluster. Of a single server it has nothing to do.
+// Operator is the failover manager of one cluster. It does nothing for a single server.
 type Operator struct {
 	topology service.Topology
 	host     service.Operable
 	db       Database
 
-	turn sync.Mutex // held by who changes who leads, or what a node has for who leads now
+	turn sync.Mutex // held while the leader, or the leader of a node, is changed
 
 	mu     sync.Mutex
 	lead   string
-	stale  map[string]bool // has led, and was given no fresh data since
+	stale  map[string]bool // has led, and got no fresh data since
 	silent time.Time       // since when no node reaches the leader
 	lost   map[string]time.Time
 }
 
-// New makes the operator of a cluster.
+// New returns the failover manager of a cluster.
 func New(t service.Topology, h service.Host, db Database) *Operator {
 	host, ok := h.(service.Operable)
-	if !ok { // of a sketch, which runs nothing
+	if !ok { // a sketch, which runs no servers
 		host = idle{h}
 	}
 	return &Operator{topology: t, host: host, db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
 }
 
-// idle is a host of which nothing but its nodes' places is known.
+// idle is a host that only knows the places of its nodes.
 type idle struct{ service.Host }
 
 var errIdle = errors.New("this host runs nothing")
@@ -121,22 +121,22 @@ func (idle) Reaches(context.Context, string, string) error { return errIdle }
 func (idle) Renew(context.Context, string) error           { return errIdle }
 func (idle) Settings() map[string]string                   { return nil }
 
-// Nodes are all nodes.
+// Nodes returns all nodes.
 func (o *Operator) Nodes() []service.Node { return o.topology.Nodes() }
 
 func (o *Operator) Topology() service.Topology { return o.topology }
 
-// Lead is the node to which clients are led.
+// Lead returns the node at the address for clients.
 func (o *Operator) Lead() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lead
 }
 
-// Leader is the node that the operator takes for the leader.
+// Leader returns the node that the failover manager takes for the leader.
 func (o *Operator) Leader(context.Context) (string, error) { return o.Lead(), nil }
 
-// others are all nodes but one.
+// others returns all other nodes.
 func (o *Operator) others(but string) []string {
 	var names []string
 	for _, n := range o.Nodes() {
@@ -179,7 +179,7 @@ func (o *Operator) Started(ctx context.Context, node string) error {
 	return o.db.Started(ctx, node, &at)
 }
 
-// Resumed has nothing to do: the operator sees who goes on.
+// Resumed does nothing: the failover manager notices nodes that continue.
 func (o *Operator) Resumed(context.Context, string) error { return nil }
 
 // Operate watches the cluster until ctx ends.
@@ -189,7 +189,7 @@ func (o *Operator) Operate(ctx context.Context) {
 	}
 	wait, err := o.wait()
 	if err != nil {
-		return // Form has said so
+		return // Form has reported it
 	}
 	for {
 		o.look(ctx, wait)
@@ -201,7 +201,7 @@ func (o *Operator) Operate(ctx context.Context) {
 	}
 }
 
-// look does what there is to be done now.
+// look does the next step.
 func (o *Operator) look(ctx context.Context, wait time.Duration) {
 	lead := o.Lead()
 	if o.reached(ctx, lead) {
@@ -216,11 +216,11 @@ func (o *Operator) look(ctx context.Context, wait time.Duration) {
 		o.silent = time.Now()
 	}
 	if time.Since(o.silent) >= wait {
-		_, _ = o.replace(ctx, lead, "") // it is tried again at the next look
+		_, _ = o.replace(ctx, lead, "") // tried again at the next look
 	}
 }
 
-// reached tells whether another node that runs reaches a node.
+// reached reports whether another running node reaches a node.
 func (o *Operator) reached(ctx context.Context, node string) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
@@ -235,7 +235,7 @@ func (o *Operator) reached(ctx context.Context, node string) bool {
 	return reached.Load()
 }
 
-// mend makes all others follow the leader, if they are reached.
+// mend makes all other nodes that are reachable follow the leader.
 func (o *Operator) mend(ctx context.Context, lead string) {
 	leader, err := o.db.State(ctx, lead)
 	if err != nil || !leader.Leads {
@@ -274,19 +274,19 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 	}
 }
 
-// point makes a node follow a leader, now and when it is started.
+// point makes a node follow a leader, now and after its next start.
 func (o *Operator) point(ctx context.Context, name, lead string) error {
 	at := o.host.AddrFor(name, lead, 0)
 	if err := o.host.Follow(name, at); err != nil {
 		return err
 	}
 	if s := o.host.Status(name); s.Why != nil {
-		return nil // it reads that when it is started
+		return nil // it reads that at its start
 	}
 	return o.db.Follow(ctx, name, at)
 }
 
-// renew gives a node fresh data, with which it follows the leader.
+// renew gives a node fresh data, and makes it follow the leader.
 func (o *Operator) renew(ctx context.Context, name, lead string) {
 	ctx, cancel := context.WithTimeout(ctx, renewLimit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"lockbench/service"
 )
 
-// Promote makes a replica the leader (empty: the one that has received most).
+// Promote makes a replica the leader; by default the one that has received most.
 func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
 	if !o.topology.Follows() {
 		return "", fmt.Errorf("promote a replica: the topology %s has none", o.topology.Name)
@@ -25,7 +25,7 @@ func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
 	return now, nil
 }
 
-// replace makes another node the leader in the place of one.
+// replace makes another node the leader instead of old.
 func (o *Operator) replace(ctx context.Context, old, node string) (string, error) {
 	o.turn.Lock()
 	defer o.turn.Unlock()
@@ -65,7 +65,7 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 	return node, nil
 }
 
-// furthest is the replica that has received most, of those that the operator reaches.
+// furthest returns the reachable replica that has received most.
 func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
 	candidates := slices.DeleteFunc(o.Nodes(), func(n service.Node) bool { return n.Name == old })
 	all, err := service.AskAll(ctx, candidates, o.db.State)

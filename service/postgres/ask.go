@@ -66,9 +66,8 @@ type undialled struct{ error }
 
 func (u undialled) Unwrap() error { return u.error }
 
-// session does something on the connection to a node, past all faults. One that was made before may
-// have ended with the server, so then it is done on another one; nothing that is done here
-// is worse done twice.
+// session calls do with a connection to a node, past all faults. If an old connection has ended with
+// the server, it calls do again with a new one; all callers tolerate that.
 func (g *servers) session(ctx context.Context, node string, limit time.Duration, do func(context.Context, *pgx.Conn) error) error {
 	if s := g.host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
@@ -117,12 +116,12 @@ func (g *servers) Close() error {
 	return nil
 }
 
-// ask asks for one row.
+// ask queries one row.
 func (g *servers) ask(ctx context.Context, node, question string, into ...any) error {
 	return g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, question).Scan(into...) })
 }
 
-// order has nothing to hear but that it was done.
+// order executes a statement without results.
 func (g *servers) order(ctx context.Context, node, statement string) error {
 	return g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := c.Exec(ctx, statement)

@@ -28,7 +28,7 @@ func (Service) Schemes() []string { return []string{"postgres", "postgresql"} }
 //
 //	postgres://user@host:port/database    one server, a primary
 //
-// and postgres+tls in the place of postgres for TLS.
+// and postgres+tls instead of postgres for TLS.
 func (Service) Locate(urls []string) (l service.Location, err error) {
 	u, err := service.OneGroup(urls, usualPort)
 	if err != nil {
@@ -81,7 +81,8 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 // quoted returns a name in quotes, so that it is not taken for a keyword of SQL.
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// Survey asks the server what it is, and whether a run's schema can be made.
+// Survey asks the server for its version and role, and checks that the user may create the schema of a
+// run.
 func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
 	addr := l.Addrs[0]
 	node := l.Topology.Nodes()[0].Name
@@ -132,7 +133,7 @@ func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) s
 	return foreign{g, g, g, g, g, prefix}
 }
 
-// Params returns the login of clients, and the schema of the run.
+// Params returns the login of clients and the schema of the run.
 func (f foreign) Params() map[string]string {
 	params := f.own.Params()
 	params[Schema] = f.prefix
@@ -148,16 +149,16 @@ func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(c
 // The name of the only server.
 func (f foreign) node() string { return f.own.Nodes()[0].Name }
 
-// MakeRoom makes the schema in which tables of locks are. Names of advisory locks are the run's own,
-// as all keys are.
+// MakeRoom creates the schema for the tables of locks. Names of advisory locks have the prefix of the
+// run, as all keys have.
 func (f foreign) MakeRoom(ctx context.Context) error {
 	return f.own.order(ctx, f.node(), "CREATE SCHEMA "+quoted(f.prefix))
 }
 
-// dropLimit is how long a schema may take to go: a connection that was cut off may hold its tables.
+// dropLimit is how long dropping a schema may take: a connection that was cut off may hold its tables.
 const dropLimit = 30 * time.Second
 
-// Under looks for schemas.
+// Under searches the names of schemas.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
 	err := f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *pgx.Conn) error {

@@ -1,9 +1,8 @@
-// Package postgres is PostgreSQL as a lock service: one server, or a primary with two
-// replicas that stream its log.
+// Package postgres is PostgreSQL as a lock service: one server, or a primary with two replicas that
+// stream its log.
 //
-// Servers are asked past all faults, in SQL, each question on a connection of its own. All
-// of them begin with a copy of the same data, so a replica needs no base backup, and one that
-// lost its data streams everything again.
+// Lockbench queries servers directly in SQL. All of them begin with a copy of the same data, so a
+// replica needs no base backup, and one that lost its data streams everything again.
 package postgres
 
 import (
@@ -52,7 +51,7 @@ func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
 
-// majorMin is the first that takes up another primary_conninfo without a restart.
+// majorMin is the first version that applies a new primary_conninfo without a restart.
 const majorMin = 13
 
 var versionPattern = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)(\S*)`)
@@ -125,7 +124,7 @@ func (Service) Program(at service.Place) service.Program {
 	settings := map[string]string{
 		"shared_buffers": "8MB", "max_connections": "300", "autovacuum": "off",
 		"max_wal_size": "64MB", "min_wal_size": "8MB", "checkpoint_timeout": "30min",
-		// In the folder of its data: a server that is killed leaves what it has elsewhere.
+		// In the data folder, because a killed server leaves its files in other folders.
 		"dynamic_shared_memory_type": "mmap",
 	}
 	files := map[string]string{
@@ -172,7 +171,7 @@ func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return g
 }
 
-// conninfo is how a server finds another one.
+// conninfo returns the connection string for another server.
 func conninfo(at netip.AddrPort, as string) string {
 	return fmt.Sprintf("host=%s port=%d user=%s application_name=%s connect_timeout=2", at.Addr(), at.Port(), user, as)
 }

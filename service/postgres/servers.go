@@ -78,7 +78,7 @@ func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	return s, nil
 }
 
-// promoteLimit is how long a server may take to become the primary, in seconds.
+// promoteLimit is how long a promotion may take, in seconds.
 const promoteLimit = 15
 
 // Promote makes a replica the primary.
@@ -102,7 +102,7 @@ func (g asked) Follow(ctx context.Context, node string, _ netip.AddrPort) error 
 // Started has nothing to do: the files of a server name its leader.
 func (asked) Started(context.Context, string, *netip.AddrPort) error { return nil }
 
-// Nudge commits something that touches no table, and waits for no replica.
+// Nudge commits a transaction that touches no table, without waiting for replicas.
 func (g *servers) Nudge(ctx context.Context, leader string) error {
 	return g.order(ctx, leader, "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT")
 }

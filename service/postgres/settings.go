@@ -7,7 +7,7 @@ import (
 	"lockbench/service/operator"
 )
 
-// settings are those of PostgreSQL that a scenario may give, and those that it may not.
+// settings are the settings of PostgreSQL that a scenario may give, and those that lockbench decides.
 var settings = []service.Setting{
 	{Name: "synchronous_commit", About: "how far a commit must have come before it is answered: on, off, local, remote_write, remote_apply"},
 	{Name: "synchronous_standby_names", About: "which replicas must confirm a commit, such as ANY 1 (*); empty: none"},

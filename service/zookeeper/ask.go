@@ -12,10 +12,10 @@ import (
 	"lockbench/service"
 )
 
-// wordMax bounds what a server says to one word.
+// wordMax bounds the answer to a word.
 const wordMax = 1 << 20
 
-// ask sends a word of four letters to a node, and returns the answer.
+// ask sends a four-letter word to a node and returns the answer.
 func (g *servers) ask(ctx context.Context, node, word string) (answer string, err error) {
 	err = g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
 		if answer, err = say(ctx, c, word); err != nil {
@@ -26,7 +26,7 @@ func (g *servers) ask(ctx context.Context, node, word string) (answer string, er
 	return answer, err
 }
 
-// say is for a connection that is good for one word: the server ends it.
+// say uses up its connection, which the server ends after one word.
 func say(ctx context.Context, c net.Conn, word string) (said string, err error) {
 	err = service.Interrupt(ctx, c, func() error {
 		if _, err := io.WriteString(c, word); err != nil {
@@ -42,18 +42,18 @@ func say(ctx context.Context, c net.Conn, word string) (said string, err error) 
 	return said, err
 }
 
-// sign is the word that asks for a sign of life, and what is said to it.
+// sign is the word that checks a server, and its answer.
 const sign, well = "ruok", "imok"
 
-// denied says whether a server answers that it does not answer a word. It does so by default,
-// but for srvr; lockbench's own servers answer all that they are asked.
+// denied reports whether a server refuses a word. By default servers refuse all words except srvr;
+// lockbench's own servers allow all.
 func denied(said string) bool { return strings.Contains(said, "is not in the whitelist") }
 
-// alive says whether an answer to sign is a sign of life.
+// alive reports whether an answer to sign is a sign of life.
 func alive(said string) bool { return said == well || denied(said) }
 
-// Greet asks for a sign of life. A load takes a session, in which a server gives back what
-// it is given.
+// Greet checks a server by a word. With a load it opens a session, in which the server returns the
+// load.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	if load > 0 {
 		return service.Interrupt(ctx, c, func() error { return echo(c, load) })
@@ -65,11 +65,11 @@ func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return err
 }
 
-// pieceMax is how much of a load one request carries. A server takes up to a megabyte.
+// pieceMax is the part of a load in one request. A server accepts up to a megabyte.
 const pieceMax = 64 << 10
 
-// echo opens a session and asks to bring paths of so many bytes in all up to date, which
-// are said again in the answers. They need not be there.
+// echo opens a session and sends requests to sync paths of the given total size, which the answers
+// repeat. The paths need not exist.
 func echo(c net.Conn, load int) error {
 	for _, piece := range conversation(load) {
 		if _, err := c.Write(piece); err != nil {
@@ -82,7 +82,7 @@ func echo(c net.Conn, load int) error {
 	return nil
 }
 
-// conversation is what a client says that has so many bytes to carry.
+// conversation returns the messages of a client that carry a load.
 func conversation(load int) [][]byte {
 	// Protocol 0, no transaction seen, no old session, an empty password.
 	hello := binary.BigEndian.AppendUint32(nil, 0)
