@@ -177,7 +177,7 @@ func endpointRows(*testing.T) string {
 	for _, s := range services.All() {
 		for _, topology := range s.Topologies() {
 			entry, which := topology.Entry, fmt.Sprintf("all nodes `%s-1`, `%s-2`, ...", topology.Entry, topology.Entry)
-			switch nodes := topology.Of(topology.Entry); {
+			switch nodes := topology.InPart(topology.Entry); {
 			case entry == "":
 				entry, which = s.Name(), "one address, which leads to the leader"
 			case len(nodes) == 1:

@@ -239,15 +239,15 @@ func TestRefuses(t *testing.T) {
 		want     string
 	}{
 		{"counter", Params{TTL: 1}, leased, ""},
-		{"counter", Params{TTL: 1, Wait: 1}, leased, "the workload counter asks for requests that wait"},
-		{"counter", Params{}, leased, "the workload counter asks for a lease without a ttl, which the lock renews"},
+		{"counter", Params{TTL: 1, Wait: 1}, leased, "the workload counter needs requests that wait"},
+		{"counter", Params{}, leased, "the workload counter needs a lease without a ttl, which the lock renews"},
 		{"counter", Params{}, locks.Claims{}, ""}, // it has no leases
-		{"reentrant", Params{TTL: 1}, leased, "the workload reentrant asks for re-entry: the same owner takes the lock again"},
+		{"reentrant", Params{TTL: 1}, leased, "the workload reentrant needs re-entry: the same owner takes the lock again"},
 		{"reentrant", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), ""},
-		{"readers-writers", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), "the workload readers-writers asks for a mode that several may hold together"},
-		{"many-keys", Params{TTL: 1}, leased, "the workload many-keys asks for several names in one request"},
+		{"readers-writers", Params{TTL: 1}, with(func(c *locks.Claims) { c.Reentrant = true }), "the workload readers-writers needs a mode that several may hold together"},
+		{"many-keys", Params{TTL: 1}, leased, "the workload many-keys needs several names in one request"},
 		{"watchdog", Params{}, with(func(c *locks.Claims) { c.Renewed = true }), ""},
-		{"fair", Params{TTL: 1, Wait: 1}, leased, "the workload fair asks for requests that wait"},
+		{"fair", Params{TTL: 1, Wait: 1}, leased, "the workload fair needs requests that wait"},
 		{"handoff", Params{TTL: 1, Wait: 1}, with(func(c *locks.Claims) { c.Waits = true }), ""},
 	} {
 		entry, _ := Find(test.workload)

@@ -682,7 +682,7 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 	if err := m.summary(&b); err != nil {
 		t.Fatal(err)
 	}
-	if b.Len() >= report.SummaryMax || !strings.Contains(b.String(), "This is not all") {
+	if b.Len() >= report.SummaryMax || !strings.Contains(b.String(), "The summary is incomplete") {
 		t.Errorf("%d bytes", b.Len())
 	}
 }

@@ -19,7 +19,7 @@ func TestFromEnvironment(t *testing.T) {
 		{"LOCKBENCH_TASK_SLOT=2 LOCKBENCH_SHARDS=8", "3/8", false},
 		{"LOCKBENCH_TASK_SLOT=ysrm3f LOCKBENCH_TASK_NODE=ysrm3f LOCKBENCH_SHARDS=8", "1/8", false},
 		{"LOCKBENCH_TASK_SLOT=ysrm3f LOCKBENCH_TASK_NODE=other LOCKBENCH_SHARDS=8", "from 0", true},
-		{"LOCKBENCH_SHARDS=8", "which of them", true},
+		{"LOCKBENCH_SHARDS=8", "the index is missing", true},
 	} {
 		env := map[string]string{}
 		for word := range strings.FieldsSeq(c.env) {

@@ -5,14 +5,4 @@ const notSwept = `
 checker
 checker/internal/locksim
 checker/internal/proof
-service
-service/consul
-service/etcd
-service/mariadb
-service/nats
-service/operator
-service/postgres
-service/redis
-service/redis/simredis
-service/zookeeper
 `
