@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS asks for
+// verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS needs
 // others.
 const verdictSeeds = 1
 

@@ -63,7 +63,7 @@ func TestRunsInTheSimulation(t *testing.T) {
 
 // unfit matches the errors of scenarios in which this lock cannot take part.
 var unfit = regexp.MustCompile("its clients are goroutines|the simulation has no topology|" +
-	"asks for (requests that wait|re-entry|a mode that several may hold together|a lease without a ttl)")
+	"needs (requests that wait|re-entry|a mode that several may hold together|a lease without a ttl)")
 
 // worlds are the simulation, which every machine has, and real servers where there are any.
 func worlds(t *testing.T) []string {
