@@ -77,7 +77,7 @@ func (r *Report) add(c Result) {
 
 // Apart returns the rules of a check's findings that report another broken promise than the
 // class of the verdict does. A client that is granted a held lock evicts its holder, so
-// beside a double grant "evicted" reports the same defect from the other side.
+// together with a double grant "evicted" reports the same defect from the other side.
 func (r Result) Apart(of Class) []string {
 	var rules []string
 	for _, f := range r.Findings {

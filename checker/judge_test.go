@@ -151,6 +151,6 @@ func TestSemaphoreIsNeverValid(t *testing.T) {
 func TestSemaphoreWithoutPermits(t *testing.T) {
 	h := &history.History{Header: history.Header{Model: history.Model{history.Semaphore}}}
 	if r := alone(Exclusion, h, Options{}); r.Verdict != Unknown || r.Why == "" {
-		t.Errorf("judged %s, %q; expected unknown, as nobody says how many there are", r.Verdict, r.Why)
+		t.Errorf("judged %s, %q; expected unknown, because the number of permits is unknown", r.Verdict, r.Why)
 	}
 }

@@ -75,14 +75,14 @@ func TestWithoutEvidence(t *testing.T) {
 // next worst partner where the worst is gone, and of no worse class.
 func as(x, before Finding) bool {
 	if slices.Contains([]string{"evicted", "released-without-holding", "released-twice", "refused-though-free"}, x.Rule) {
-		// Of what a session was answered wrongly, once is told: the first time, under one key.
+		// A session has one finding for all of its wrong answers: the first, under one key.
 		return x.Rule == before.Rule && x.Sessions[0] == before.Sessions[0]
 	}
 	if x.Rule == "stale-write" && before.Rule == "lost-update" {
-		x.Rule = before.Rule // who is gone had read: without that nobody knows that it was a counter
+		x.Rule = before.Rule // the removed session had read, which showed that it was a counter
 	}
 	if x.Rule != before.Rule || x.Class > before.Class || x.Key != before.Key {
-		// Of two sessions that meet under several keys one is told of; of two partners
+		// Two sessions that meet under several keys have one finding; of two partners
 		// one may be a reader.
 		exclusion := []string{"two-holders", "reader-and-writer"}
 		return slices.Contains(exclusion, x.Rule) && slices.Contains(exclusion, before.Rule) && x.Class <= before.Class && x.Event == before.Event
@@ -100,8 +100,8 @@ func as(x, before Finding) bool {
 //	lost-wake-up
 //	lost-update,         their writes stand between others: of 5, 3, 4 the 3 undoes an update and
 //	stale-write          4 does not; without the 3 it does
-//	token-fell           after a token fell a server counts anew: of 6, 4, 5 the 4 fell, without it the 5 did
-//	handed-over-early    each death is told of once: without the first grant after it the second is the one
+//	token-fell           after a token fell a server counts from there: of 6, 4, 5 the 4 fell, without it the 5 did
+//	handed-over-early    each death has one finding: without the first grant after it the second is the one
 //	not-linearizable     another double-grant is the first, and the general search looks at one;
 //	                     or they had the only lease, and histories with leases are not searched;
 //	                     or an owner's other session may have been meant by "not held"
@@ -109,9 +109,9 @@ func as(x, before Finding) bool {
 //	released-without-holding  of an unknown acquire: it rests on the order of all who held the key, and
 //	                          where there is none (two hold at once, one released twice) that may be
 //	                          told alone. And of a refusal and a release that only one unknown acquire could
-//	                          explain either may be told, once nobody else explains the refusal
+//	                          explain either may be told, once no other session explains the refusal
 //
-// And an owner's other session explains much of what it is told: a hold that it has
+// An owner's other session explains many of its answers: a hold that it has
 // besides (released-without-holding, released-twice, evicted, overtaken), a token that it has already
 // (token-repeated), a longer lease that it asked for (lease-long, which
 // readers of one key ask for together).

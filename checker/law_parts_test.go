@@ -113,7 +113,7 @@ func searchedParts(h *history.History, whole Report, parts []Report) string {
 		part, _ := p.Check(c.Name)
 		exclusion, _ := p.Check(x.Name)
 		if first != nil {
-			// Of two at one event, of two keys, either may be taken.
+			// If two stand at one event, of two keys, either may be taken.
 			if own := firstDoubleGrant(exclusion); own == nil || own.Event != first.Event || own.Key != first.Key {
 				continue
 			}
@@ -187,7 +187,7 @@ func parts(h *history.History) [][]history.Event {
 			}
 			events = append(events, e)
 		}
-		// A pause that nobody ended lasts as long as the history.
+		// A pause without an end lasts as long as the history.
 		last := h.Events[len(h.Events)-1]
 		if len(events) == 0 || events[len(events)-1].Index < last.Index {
 			e := probe(said{})

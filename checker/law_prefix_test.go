@@ -87,10 +87,10 @@ func persists(f Finding, after Result) bool {
 	return slices.ContainsFunc(after.Findings, func(x Finding) bool {
 		switch f.Rule {
 		case "two-holders", "reader-and-writer", "too-many-permits":
-			// Whom it names beside the one who was granted is who goes on longest.
+			// The second session that it names is the one that goes on longest.
 			return x.Event == f.Event && x.Class >= f.Class
 		case "released-without-holding":
-			// Of two that contradict each other a sign that one has held all along accuses the
+			// If two contradict each other, a sign that one has held all along accuses the
 			// other. Or another check tells: see takesBack.
 			return slices.Contains(x.Sessions, f.Sessions[0]) || x.Rule == f.Rule && slices.Contains(f.Sessions, x.Sessions[0])
 		case "token-fell":
@@ -142,10 +142,10 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		if f.Rule == "refused-though-free" || len(f.Sessions) == 1 {
 			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || heldAfterAll(last, beside)
 		}
-		// Of the other one exclusion may tell beside somebody who held for longer.
+		// Exclusion may report the other one together with a session that held for longer.
 		return endsEarlier(last, beside) || tells(after, Exclusion, f.Sessions[0]) || tells(after, Exclusion, f.Sessions[1])
 	case "lost-update", "stale-write":
-		// Who does not write what it has read and one more keeps no counter.
+		// A session that writes anything but one more than it read keeps no counter.
 		return last.F == history.Write && !counting(h, f.Key)
 	case "lease-short", "lease-long":
 		return endsEarlier(last, named)
@@ -157,12 +157,12 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
 			tells(after, Exclusion, f.Sessions[1])
 	case "no-progress", "lost-wake-up":
-		// Who renews has held all along, and so has who was told that it lost the lock while a
+		// A session that renews has held all along, and so has one that heard of its loss while a
 		// write was under way that worked.
 		return (last.F == history.Renew || last.Type == history.OK) && slices.ContainsFunc(beside, func(s *history.Session) bool { return s.Name == last.Session })
 	case "overtaken":
 		// An answer that is as late as its lease is long may have been given in its turn. And
-		// who holds already queues behind nobody: B overtook A, unless what it does under an
+		// a holder does not queue: B overtook A, unless what it does under an
 		// older hold, past the lease of that, turns out to have worked.
 		return slices.ContainsFunc(named, func(s *history.Session) bool {
 			return s.Name == last.Session && last.F == history.Acquire || last.Type == history.OK && ownedBy(h, last.Session, s.Owner)
@@ -176,7 +176,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 }
 
 // endsEarlier tells whether an event says of one of some sessions that it ended before:
-// its client died, its library noticed a loss, or it is told that it holds nothing. Only
+// its client died, its library noticed a loss, or an answer said that it holds nothing. Only
 // up to the last sign before that it held for certain.
 //
 //	0.000 A is granted   1.000 B is granted (two-holders)   2.000 A died
@@ -192,8 +192,8 @@ func endsEarlier(e *history.Event, of []*history.Session) bool {
 	})
 }
 
-// heldAfterAll tells whether an event says of one of some sessions, of which nobody knew
-// whether it was granted, that it was: somebody held whom nobody could count.
+// heldAfterAll tells whether an event says of one of some sessions, for which it was unknown
+// whether it was granted, that it was: an uncounted session held.
 //
 //	client 0  acquire ...no answer           release ok
 //	client 2               refused
@@ -207,7 +207,7 @@ func heldAfterAll(last *history.Event, of []*history.Session) bool {
 }
 
 // milder tells whether an event may shorten what a client believed, so that a class is
-// milder, and what nobody used is no overlap any more. Both come from what is under way:
+// milder, and an unused overlap disappears. Both come from what is under way:
 //
 //	a pause, or another fault, which becomes too long for a lease that is renewed:
 //	0.000 A ok renewed=true lease=3s   1.000 A is paused   2.000 B is granted   ... 9.000 A goes on

@@ -20,12 +20,12 @@ import (
 // granted to a session that the history does not have.
 func TestSilentProbe(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
-		quiet := []said{{}, {kept: "nobody's", ttl: time.Duration(r.IntN(40)) * time.Second}}[r.IntN(2)]
+		quiet := []said{{}, {kept: "absent", ttl: time.Duration(r.IntN(40)) * time.Second}}[r.IntN(2)]
 		return inserted(h, r, []history.Event{probe(quiet)})
 	})
 }
 
-// A client that comes and goes: it is granted a key that nobody else asks for, and
+// A client that comes and goes: it is granted a key that no other client asks for, and
 // releases it. It asks for a lease only if another grant has one, since the general search
 // judges a history in whole only if none has.
 func TestElsewhere(t *testing.T) {
@@ -117,7 +117,7 @@ func inserted(h *history.History, r *rand.Rand, extra []history.Event, without .
 // ends. Then that is as long as the history goes on, and what a library could renew depends on that:
 //
 //	0.000 c1 acquire a   0.001 c1 ok renewed=true lease=3s   1.000 nemesis pause begins targets=client-1
-//	1.500 c2 acquire a   1.501 c2 ok                         [99.000 somebody asks for another key]
+//	1.500 c2 acquire a   1.501 c2 ok                         [99.000 a client asks for another key]
 //
 // Client 1 believes in its lease during a pause of half a second, and not during one of 98 s.
 func standsStill(h *history.History) bool {
@@ -142,7 +142,7 @@ func TestShiftingAll(t *testing.T) {
 }
 
 // Other numbers and names for all that has one: clients, processes, sessions, owners,
-// steps, indexes, keys. The order of the names of keys stays, for of several keys of one
+// steps, indexes, keys. The order of the names of keys stays, because if several keys of one
 // session the first by name stands for what they guard together.
 func TestRenumbering(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {

@@ -117,7 +117,7 @@ func smaller(h *history.History, l law, broken string) (*history.History, string
 		}
 		for _, simpler := range []func(*history.Header){
 			func(x *history.Header) {
-				if !x.Model.Has(history.RW) { // without it nobody asks for shared mode
+				if !x.Model.Has(history.RW) { // without it no client asks for shared mode
 					x.Model = nil
 				}
 			},

@@ -20,7 +20,7 @@ import (
 // It holds for the answers of every operation, and for both definite ones. For the rest of
 // the findings it does not, since they rest on who else held, or may have, on the same key:
 //
-//	refused-though-free       0.0 A acquire, refused    0.5 B acquire, refused strictly: nobody can have held.
+//	refused-though-free       0.0 A acquire, refused    0.5 B acquire, refused strictly: no session can have held.
 //	                          If A's answer is unknown, A may have held. So it is with A granted and released
 //	                          before: if the answer to its release is unknown, A may hold still.
 //	released-without-holding  of an acquire of unknown outcome, whose release worked: all others who held
@@ -33,7 +33,7 @@ import (
 //	                          is searched at all
 //	handed-over-early         of two who died with their leases running either is named
 //	token-fell                it names the highest token before; with one that fell, and named as such,
-//	                          the server counts anew
+//	                          the server counts from there
 func TestUnknownAnswers(t *testing.T) {
 	changed, kept := 0, 0
 	holds(t, func(h *history.History, r *rand.Rand) string {
@@ -98,8 +98,8 @@ type pair struct {
 	op history.Op
 }
 
-// bySessions are the rules whose findings rest on the sessions they name, and on nobody
-// else. A released-without-holding does if it names who held instead.
+// bySessions are the rules whose findings rest on the sessions they name, and on no
+// others. A released-without-holding does if it names who held instead.
 var bySessions = []string{
 	"two-holders", "reader-and-writer", "evicted", "released-twice",
 	"token-repeated",

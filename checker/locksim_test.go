@@ -114,7 +114,7 @@ func byCareless(c Result, f Finding) bool {
 func mayStayOpen(c Result) bool {
 	switch c.Name {
 	case "lease", "fairness":
-		return true // nobody was seen who could be judged
+		return true // no session was seen that could be judged
 	case "exclusion":
 		return strings.Contains(c.Why, "does not say until when") || strings.Contains(c.Why, "of a semaphore")
 	}

@@ -10,7 +10,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// What is true of two locks is true of each: histories of different keys, put into one,
+// A statement about two locks is true of each: histories of different keys, put into one,
 // are judged as the two are, whichever way they are shuffled together.
 func TestMerging(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,7 +143,7 @@ func TestAddingAFailure(t *testing.T) {
 }
 
 // An attempt of unknown outcome may never have been made. Without it exclusion, which
-// counts nobody as a holder who was not told so, says the same; and what no order of
+// counts no session as a holder without a grant, says the same; and what no order of
 // the operations explains with it has no explanation without it.
 func TestDroppingAnUnknown(t *testing.T) {
 	dropped := 0
@@ -162,7 +162,7 @@ func TestDroppingAnUnknown(t *testing.T) {
 		dropped++
 		name := rapid.SampledFrom(unknown).Draw(t, "dropped")
 		events := slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Session == name })
-		// A pause that nobody ended lasts as long as the history, which is to end when it did.
+		// A pause without an end lasts as long as the history, which is to end when it did.
 		events = append(events, history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Time: h.Events[len(h.Events)-1].Time})
 		for i := range events {
 			events[i].Index = i

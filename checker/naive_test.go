@@ -91,7 +91,7 @@ func (n naive) works(s *history.Session, p int, most bool) bool {
 			return true
 		}
 	}
-	// What is left of a lease that was shortened, after its last renewal was asked for.
+	// The rest of a lease that was shortened, after the call of its last renewal.
 	return !n.isRenewed(s) && n.h.At(p).Time <= n.inForce(s, len(n.h.Events)-1, most)
 }
 
@@ -203,7 +203,7 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	default:
 		deadline = asked.Time + asked.TTL
 	}
-	// Of the renewals that were asked for by then, those count after which no other one
+	// Among the renewals that were called by then, those count after which no other one
 	// certainly came; of one that is never answered only its length is certain.
 	ok := func(op history.Op) bool {
 		return op.F == history.Renew && op.Outcome == history.Done && op.Return <= p && n.claims(s, op.Return)

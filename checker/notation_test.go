@@ -99,7 +99,7 @@ func (n *notes) words(e *history.Event) []string {
 }
 
 func (n *notes) facts(s said) (w []string) {
-	name := func(session string) string { return cmp.Or(n.names[session], "nobody") }
+	name := func(session string) string { return cmp.Or(n.names[session], "absent") }
 	switch {
 	case s.quiet != "":
 		w = []string{"quiet=" + s.quiet}
@@ -124,7 +124,7 @@ func (n *notes) facts(s said) (w []string) {
 	return w
 }
 
-// What is written down is judged as it was, so that a golden history shows what a law
+// A written history is judged as the original was, so that a golden history shows what a law
 // has found. The notation has room for one name in a list of what a probe saw.
 func TestNotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

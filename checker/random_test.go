@@ -60,8 +60,8 @@ func TestExclusionAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestRenaming and TestShifting: who the clients are, and when the run began, is
-// nobody's business.
+// TestRenaming and TestShifting: who the clients are, and when the run began, do
+// not matter.
 func TestRenaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
@@ -288,7 +288,7 @@ func (g *generator) answer(p *player, e history.Event) {
 	g.add(e)
 }
 
-// lines writes a history for the eyes of whoever has to find out why a test failed.
+// lines writes a history for a person who looks into a failed test.
 func lines(h *history.History) string {
 	s := ""
 	for i := range h.Events {

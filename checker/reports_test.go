@@ -14,7 +14,7 @@ type seen struct {
 	index   func(int) int
 	session func(string) string
 	key     func(string) string
-	without []string // checkers that are not compared, for a reason that stands beside it
+	without []string // checkers that are not compared, for a reason that is given
 	// others is a history with the sessions of both, if one of the two has events of others
 	// that the other has not.
 	others *history.History

@@ -113,8 +113,8 @@ func (g *wideRun) look() {
 		}
 		g.add(probe(s))
 	case 5:
-		// One that does not name its key tells something only while no other key is asked
-		// for, so that it depends on what happens elsewhere; these name theirs.
+		// One that does not name its key tells something only while no other key is requested,
+		// so that it depends on what happens elsewhere; these name theirs.
 		e := history.Event{Process: 15, Client: 15, Type: history.Invoke, F: history.FRead, Key: g.keys[0], Resource: history.Plain}
 		g.add(e)
 		e.Type, e.Value = history.OK, new(g.values[e.Key+e.Resource])
@@ -128,7 +128,7 @@ func (g *wideRun) look() {
 	}
 }
 
-// starve lets a newcomer try in vain, as often as it takes to say that nobody gets on.
+// starve lets a newcomer try in vain, often enough for a finding of no progress.
 func (g *wideRun) starve() {
 	process, client := g.fresh(), int32(16)
 	for range 4 + g.pick(4) {

@@ -45,7 +45,7 @@ func (v *wideService) since(s *wideSession) time.Duration {
 	return s.asked.Time
 }
 
-// fits tells whether a session may hold beside those that do.
+// fits tells whether a session may hold together with the holders.
 func (v *wideService) fits(s *wideSession, header history.Header, now time.Duration) bool {
 	for _, key := range s.keys() {
 		permits := s.permits()

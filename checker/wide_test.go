@@ -55,7 +55,7 @@ type wideRun struct {
 	sent    int
 }
 
-// What may be in focus, beside nothing.
+// The possible focus; the zero value is none.
 const (
 	onFaults = 1 + iota
 	onProbes
@@ -170,7 +170,7 @@ func (g *wideRun) move() {
 	}
 	c := g.clients[g.pick(len(g.clients))]
 	if g.header.Claims.Fair && !g.odds(3) {
-		// Somebody asks while others wait, so that there is a queue.
+		// A client asks while others wait, so that there is a queue.
 		for _, idle := range g.clients {
 			if len(idle.calls)+len(idle.sessions) == 0 {
 				c = idle
@@ -323,7 +323,7 @@ func (g *wideRun) answer(c *wideClient, i int) {
 			c.process = g.fresh()
 		}
 		if c.owner != "" {
-			c.owner = fmt.Sprintf("owner-%d-%d", c.id, len(g.events)) // nobody goes on under one of which something is unknown
+			c.owner = fmt.Sprintf("owner-%d-%d", c.id, len(g.events)) // an owner with an unknown outcome is not used again
 		}
 	case k.works:
 		e.Type = history.OK

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// client carries out a script. What it does is told when the host asks for it; it
+// client carries out a script. It reports what it does when the host polls; it
 // reads that, and answers, when it is not paused.
 type client struct {
 	x            *sim
@@ -32,7 +32,7 @@ type session struct {
 	state    state
 	until    time.Duration // by the client's own reckoning, or never
 	leaving  bool          // a release was called
-	lost     bool          // its library knows, and tells whoever asks
+	lost     bool          // its library knows, and answers so
 	doubts   bool          // its client was told that it is lost, and works no more
 	told     bool          // by a notice, of which there is only one
 	open     int           // operations under way
@@ -161,7 +161,7 @@ func (k *call) end(note func() string) {
 	})
 }
 
-// retire gives up the process and the owner of whose operation nobody knows the outcome.
+// retire gives up the process and the owner of an operation of unknown outcome.
 func (c *client) retire(process int, s *session) {
 	if process == c.process {
 		c.process = c.fresh()
@@ -206,7 +206,7 @@ func (c *client) works(s *session, d time.Duration) bool {
 	case s.leaving || s.state != granted:
 		return false
 	case l.Careless:
-		return !s.lost // nobody goes on once a library that renews has told
+		return !s.lost // a client stops once its renewing library has reported the loss
 	case s.lost || s.doubts:
 		return false
 	case c.x.exact():
@@ -241,7 +241,7 @@ func (c *client) check(step Step, s *session, process int, then func()) {
 	})
 }
 
-// believes is what a client says when it is asked.
+// believes reports whether a client takes itself for the holder.
 func (c *client) believes(s *session) bool {
 	switch {
 	case s.leaving:

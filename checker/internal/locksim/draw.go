@@ -22,7 +22,7 @@ type lease uint8
 
 const (
 	forever  lease = iota
-	asking         // a lease is asked for
+	asking         // a lease is requested
 	renewing       // the library renews it
 )
 
@@ -343,8 +343,8 @@ func (d *draw) fault(clients int) Fault {
 	return f
 }
 
-// quiet adds a stretch in which nobody is struck: somebody holds, another waits for
-// it, and then somebody tries again and again.
+// quiet adds a stretch without faults: one client holds, another waits for
+// it, and then a third tries again and again.
 func (d *draw) quiet(p *Plan) {
 	begins := 60 * time.Second
 	ttl := d.ttl()

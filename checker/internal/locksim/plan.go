@@ -6,7 +6,7 @@
 // It shares the format of histories with the checkers and nothing else. What a
 // history proves is said once more in package proof, straight from the definitions.
 //
-//	Draw(rng, mistake)   a [Plan]: the lock, what each client does, what befalls whom
+//	Draw(rng, mistake)   a [Plan]: the lock, what each client does, and the faults
 //	Plan.Run()           a [Trace]: the history, and how often the lock did wrong
 //	proof.Prove(history) what the clients can prove of it
 //	Shrink(plan, fails)  a smaller plan that fails as well
@@ -34,7 +34,7 @@ type Lock struct {
 	Enters    bool          // an owner that holds is granted again
 	Upgrades  bool          // also a reader that asks to write
 	Fenced    bool          // grants carry tokens
-	Strict    bool          // a refused try claims that somebody held
+	Strict    bool          // a refused try claims that another client held
 	Fair      bool          // waiters are served in their order
 	Watched   bool          // the library tells of losses
 	Queue     bool          // waiters stand in a queue of the server; else the library asks again and again
@@ -74,11 +74,11 @@ const (
 	RefusesFree     Mistake = "refuses though free"
 	RefusesHeld     Mistake = "refuses and keeps what it refused"
 	DeniesHolder    Mistake = "answers not-held to the holder"
-	EvictsHolder    Mistake = "forgets the holder when it is asked by it"
+	EvictsHolder    Mistake = "forgets the holder when the holder asks"
 	InnerReleases   Mistake = "gives back all of an owner with an inner release"
 	InnerShortens   Mistake = "gives all of an owner the lease of its inner session"
-	WriterJoins     Mistake = "lets a writer in beside readers"
-	ReaderJoins     Mistake = "lets a reader in beside a writer"
+	WriterJoins     Mistake = "lets a writer in while readers hold"
+	ReaderJoins     Mistake = "lets a reader in while a writer holds"
 	PermitMore      Mistake = "gives a permit too many"
 	Overtakes       Mistake = "serves the last of the queue first"
 	Forgets         Mistake = "never serves some of the queue"
@@ -130,7 +130,7 @@ type Step struct {
 	TTL     time.Duration
 	Wait    time.Duration
 	Fenced  bool          // a touch of the resource that looks at tokens
-	Look    time.Duration // after the grant the server is asked for how long it keeps it; 0: not
+	Look    time.Duration // after the grant a probe asks the server how long it keeps it; 0: no probe
 	Seen    time.Duration // after it is queued it is seen there; 0: not
 	Fate    Fate
 }
@@ -148,7 +148,7 @@ type Fault struct {
 	Kind     FaultKind
 	Client   int // 0: all, for a cut
 	From, To time.Duration
-	Lag      time.Duration // between the fault and what is told of it
+	Lag      time.Duration // between the fault and its event
 }
 
 // FaultKind is one of those that are simulated.

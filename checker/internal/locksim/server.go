@@ -31,7 +31,7 @@ type ask struct {
 	s         *session
 	ttl, wait time.Duration
 	wrong     bool
-	met       bool // somebody held when it arrived
+	met       bool // another session held when it arrived
 	gone      bool // answered
 	skipped   bool
 	answer    func(answer)
@@ -67,7 +67,7 @@ func (v *server) bars(h *hold, s *session) bool {
 	return true
 }
 
-// fits tells whether a session may hold beside those who do.
+// fits tells whether a session may hold together with the holders.
 func (v *server) fits(s *session, keys []string, permits int) bool {
 	for _, key := range keys {
 		used := 0
@@ -217,7 +217,7 @@ func (v *server) lease(ttl time.Duration) time.Duration {
 	}
 	if l := v.lock.Renewed; l > 0 {
 		// A library renews in time, but a request takes a moment, and it asks
-		// again only every now and then while nobody answers.
+		// again only every now and then while no answer comes.
 		return v.clock.now + l + l/10 + 10*time.Millisecond
 	}
 	return never
@@ -229,7 +229,7 @@ func (v *server) ends(h *hold) {
 	}
 }
 
-// serve lets in whoever waits and fits.
+// serve grants the lock to each waiter that fits.
 func (v *server) serve() {
 	v.expire()
 	for {

@@ -91,7 +91,7 @@ func (x *sim) tell(format string, args ...any) {
 	x.lines = append(x.lines, fmt.Sprintf("%.3f ", x.clock.now.Seconds())+fmt.Sprintf(format, args...))
 }
 
-// strike brings a fault about. It is told of before it takes effect, and that it is
+// strike brings a fault about. Its event comes before it takes effect, and that it is
 // healed after it was.
 func (x *sim) strike(step int, f Fault) {
 	var name, target string
@@ -115,7 +115,7 @@ func (x *sim) strike(step int, f Fault) {
 	x.clock.at(f.To+f.Lag, func() { x.tell("nemesis %s healed step=%d targets=%s", name, step, target) })
 }
 
-// kill ends a client. Its death is told of before it happens, or when it is seen.
+// kill ends a client. The event of its death comes before it happens, or when it is seen.
 func (x *sim) kill(f Fault) {
 	told, dead := f.From, f.From
 	if f.To > f.From {

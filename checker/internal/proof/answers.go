@@ -98,7 +98,7 @@ func (x *prover) tokens() {
 	})
 }
 
-// refusals: a strict refusal of one key at a moment at which nobody can have held.
+// refusals: a strict refusal of one key at a moment at which no session can have held.
 func (x *prover) refusals() {
 	for _, t := range x.tenures {
 		if t.acquire.outcome != failed || len(t.keys) != 1 || !x.h.events[t.acquire.answer].has("strict") || x.faulty(t.acquire.answer) {
@@ -147,7 +147,7 @@ func (x *prover) may(s *tenure, from, to int) bool {
 		if over && o.answer < from {
 			return false
 		}
-		// Nobody heard of a grant, and it was not there when its release asked,
+		// No client heard of a grant, and it was not there when its release asked,
 		// within the lease that it would have had: so it was not there before.
 		if s.acquire.outcome == maybe && o.outcome == failed && o.call > to && x.unborn(s, o) {
 			return false

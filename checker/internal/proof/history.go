@@ -120,7 +120,7 @@ func read(text string) (*history, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	// What is under way is told of its return as it comes, so operations are
+	// An operation under way gets its return when that comes, so operations are
 	// copied to their sessions only now.
 	for _, s := range r.sessions {
 		s.acquire = *r.acquires[s]

@@ -92,7 +92,7 @@ func (x *prover) keys() []string {
 	return slices.Compact(keys)
 }
 
-// unheard: a session of which nobody heard whether it was granted is said to have been
+// unheard: a session whose grant no client heard of is said to have been
 // released, though others held for certain as long as the release took.
 func (x *prover) unheard() {
 	for _, c := range x.tenures {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestProve has for each rule a history that it convicts, and beside it one that differs
+// TestProve has for each rule a history that it convicts, and next to it one that differs
 // in what makes it no proof.
 func TestProve(t *testing.T) {
 	const granted = "0.000 c1 acquire a ttl=5s\n0.001 c1 ok until=5s\n"
@@ -72,7 +72,7 @@ func TestProve(t *testing.T) {
 			t.Errorf("%s is proven by\n%s", c.rule, c.not)
 		}
 		if told[c.rule] == nil {
-			t.Errorf("nobody has to find that a lock is guilty of %q", c.rule)
+			t.Errorf("no rule finds %q", c.rule)
 		}
 	}
 }

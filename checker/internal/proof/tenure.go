@@ -194,7 +194,7 @@ func (t *tenure) last(p int) int {
 func (t *tenure) ends() {
 	x := t.x
 	returned, worked := end, end // the first answer to a release; the call of the first that was ok
-	released := end              // the call of the first release: what is asked for after it confirms nothing
+	released := end              // the call of the first release: later calls confirm nothing
 	for _, o := range t.ops {
 		if o.what == "release" {
 			released = min(released, o.call)
@@ -235,7 +235,7 @@ func (t *tenure) ends() {
 		if o.outcome != failed || o.what != "check" && o.what != "renew" {
 			continue
 		}
-		t.notice = min(t.notice, t.last(o.call)) // whoever overrules it
+		t.notice = min(t.notice, t.last(o.call)) // even if another session overrules it
 		switch {
 		case overruled(o.call) || worked < o.answer:
 		case o.what == "renew":
@@ -310,7 +310,7 @@ func (t *tenure) within(p int, margin time.Duration) bool {
 			return false
 		}
 	}
-	// Nobody renews a grant before it is heard of.
+	// A library renews a grant only after it has heard of it.
 	soon := t.x.time(t.granted)-t.x.time(t.acquire.call) < t.renewed*6/10
 	return t.renewed == 0 || p < t.x.struck && soon
 }
@@ -325,7 +325,7 @@ func (t *tenure) certain(p int) bool {
 	case p > t.notice:
 		return false
 	case t.ttl == 0 && t.died >= 0 && p > t.last(t.died):
-		return false // nobody renews for the dead, and without a lease they are gone
+		return false // no library renews for a dead client, and without a lease the lock is gone
 	}
 	return t.within(p, slack)
 }

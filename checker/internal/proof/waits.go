@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// queue: of a lock that claims to be fair, somebody was served who had asked after
+// queue: of a lock that claims to be fair, a client was served that had asked after
 // another was seen waiting.
 func (x *prover) queue() {
 	if !x.h.header.Claims.Fair {
@@ -133,7 +133,7 @@ func (x *prover) quiet() (from, to int) {
 	return from, to
 }
 
-// progress: in a quiet stretch nobody was granted a lock that nobody can hold.
+// progress: in a quiet stretch no client was granted a lock that none can hold.
 func (x *prover) progress() {
 	from, to := x.quiet()
 	if from < 0 {
@@ -152,7 +152,7 @@ func (x *prover) progress() {
 			refused[key] = append(refused[key], p)
 		case t.acquire.call > from:
 			delete(refused, key)
-			return // granted, or nobody knows
+			return // granted, or unknown
 		}
 	}
 	for key, at := range refused {
