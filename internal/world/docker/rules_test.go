@@ -127,7 +127,7 @@ func TestDockerHostThatIsNoAddress(t *testing.T) {
 	for _, said := range []string{"nonsense", "unix://"} {
 		t.Setenv("DOCKER_HOST", said)
 		_, err := connect()
-		if got := fmt.Sprint(err); !strings.HasPrefix(got, fmt.Sprintf("DOCKER_HOST is %q, and that is no address", said)) || strings.Contains(got, "answers") {
+		if got := fmt.Sprint(err); !strings.HasPrefix(got, fmt.Sprintf("DOCKER_HOST is %q, which is not an address", said)) || strings.Contains(got, "answers") {
 			t.Errorf("%s: got %v", said, err)
 		}
 	}
