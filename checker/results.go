@@ -79,11 +79,15 @@ func (a *answers) session(d *hold.Hold) {
 		}
 	}
 	key := s.Keys[0]
-	held := -1 // place of the first answer that it held, after an answer that it does not
+	held := -1                // place of the first answer that it held, after an answer that it does not
+	var renewals []history.Op // that were answered with ok
 	for i, op := range s.Ops {
 		release := op.F == history.Release
 		if !release && op.F != history.Renew || op.Outcome != history.Done {
 			continue
+		}
+		if !release {
+			renewals = append(renewals, op)
 		}
 		if released >= 0 && release && !a.owned.mayHold(d, op) {
 			a.found("released-twice", d, key, op.Return,
@@ -105,7 +109,7 @@ func (a *answers) session(d *hold.Hold) {
 	// If two calls were under way at once, either may have taken effect first.
 	for _, op := range s.Ops {
 		if (op.F == history.Release || op.F == history.Renew) && a.NotHeld(op) && d.Granted() && op.Return < worked &&
-			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op, op.Return) || a.renewedAtOnce(d, op)) && !a.owned.mayHaveGivenBack(d, op) {
+			(held < 0 || op.Return < s.Ops[held].Return) && (a.Runs(d, op, op.Return) || a.renewedAtOnce(d, op, renewals)) && !a.owned.mayHaveGivenBack(d, op) {
 			a.evicted(d, op)
 			break
 		}
@@ -124,9 +128,9 @@ func (a *answers) session(d *hold.Hold) {
 //
 //	renew ──────────────────── ok, lease 1 s
 //	    renew ── not held
-func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op) bool {
-	return slices.ContainsFunc(d.Session.Ops, func(r history.Op) bool {
-		return r.F == history.Renew && r.Outcome == history.Done && r.Invoke < op.Return && op.Return < r.Return && a.Runs(d, op, r.Return)
+func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op, renewals []history.Op) bool {
+	return slices.ContainsFunc(renewals, func(r history.Op) bool {
+		return r.Invoke < op.Return && op.Return < r.Return && a.Runs(d, op, r.Return)
 	})
 }
 
