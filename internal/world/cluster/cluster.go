@@ -89,11 +89,6 @@ type life struct {
 	down bool // a fault keeps it from running
 }
 
-func (c *Cluster) life(node string) *life {
-	l, _ := c.lives.LoadOrStore(node, &life{})
-	return l.(*life)
-}
-
 var (
 	_ world.NodeController = (*Cluster)(nil)
 	_ service.Operable     = (*Cluster)(nil)
@@ -260,14 +255,24 @@ func (c *Cluster) node(name string) (Node, error) {
 	return c.nodes[i], nil
 }
 
+// locked finds a node by its name, and holds its life.
+func (c *Cluster) locked(name string) (Node, *life, error) {
+	n, err := c.node(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, _ := c.lives.LoadOrStore(name, &life{})
+	l := v.(*life)
+	l.Lock()
+	return n, l, nil
+}
+
 // Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, err := c.node(name)
+	n, l, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	l := c.life(name)
-	l.Lock()
 	defer l.Unlock()
 	l.down = false
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
@@ -277,12 +282,10 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 
 // Kill kills a node.
 func (c *Cluster) Kill(ctx context.Context, name string) error {
-	n, err := c.node(name)
+	n, l, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	l := c.life(name)
-	l.Lock()
 	defer l.Unlock()
 	l.down = true
 	return n.Kill(ctx)
@@ -290,12 +293,10 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 
 // Renew restarts a running node with its initial data.
 func (c *Cluster) Renew(ctx context.Context, name string) error {
-	n, err := c.node(name)
+	n, l, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	l := c.life(name)
-	l.Lock()
 	defer l.Unlock()
 	if s := n.Status(); l.down || s.Paused {
 		return fmt.Errorf("renew %s: it is not to run now: %w", name, s.Why)
@@ -308,12 +309,10 @@ func (c *Cluster) Renew(ctx context.Context, name string) error {
 
 // PauseNode stops a node's process.
 func (c *Cluster) PauseNode(ctx context.Context, name string) error {
-	n, err := c.node(name)
+	n, l, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	l := c.life(name)
-	l.Lock()
 	defer l.Unlock()
 	return n.Pause(ctx)
 }
