@@ -63,7 +63,7 @@ func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
 		best := -1
 		for _, r := range rules {
 			if weight := r.weight(); weight >= best && r.concerns(s, u) {
-				best, asked.Expect[u.Name] = weight, r.of(s)
+				best, asked.Expect[u.Name] = weight, r.expectation(s)
 			}
 		}
 	}
@@ -129,9 +129,9 @@ func control(u LockUse) bool {
 	return ok && l.Family == locks.Control
 }
 
-// of returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does not judge,
+// expectation returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does not judge,
 // the lock is not judged either.
-func (r rule) of(s *Scenario) Expectation {
+func (r rule) expectation(s *Scenario) Expectation {
 	if r.like == "" {
 		return r.expect
 	}

@@ -67,7 +67,7 @@ func (r *reader) expectation(e entry) (x Expectation) {
 		scalar(r, e, &j, parseJudgement)
 		x.Checks[e.key.text] = j
 	})
-	rate := list.of("rate").key.at
+	rate := list.get("rate").key.at
 	switch {
 	case len(r.errs) > before:
 	case x.Verdict == "" && len(x.Checks) == 0 && x.Rate != nil:

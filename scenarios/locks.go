@@ -227,7 +227,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	before := len(r.errs)
 	lock, _ := catalog.Find(u.Use)
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
-		r.fail(list.of("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
+		r.fail(list.get("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
 		return
 	}
 	own := names(lock.Options(), optionName)

@@ -64,7 +64,7 @@ func (r *reader) document(data []byte, k kind) (top entries, ok bool) {
 		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the file does not say that it is a %s", k.name)
 		return nil, false
 	}
-	w, ok := r.text(top.of("lockbench"))
+	w, ok := r.text(top.get("lockbench"))
 	if ok && w.text != k.version {
 		r.fail(w.at, "this lockbench reads "+k.version, "%q is not a known version", w.text)
 		return nil, false
@@ -135,14 +135,14 @@ func (r *reader) scenario(s *Scenario, top entries) {
 		}
 	})
 	if top.has("servers") {
-		r.servers(s, top.of("servers"))
+		r.servers(s, top.get("servers"))
 	}
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
 	r.needs(top, "faults", "without faults, write `faults: none`")
-	s.NoFaults = is(top.of("faults").value, "none")
+	s.NoFaults = is(top.get("faults").value, "none")
 	// Expectations come last, because they name locks.
 	if top.has("expect") {
-		s.Expect = r.expectations(top.of("expect"), s.Locks)
+		s.Expect = r.expectations(top.get("expect"), s.Locks)
 	}
 	if len(r.errs) == 0 { // otherwise the values may be incomplete
 		for _, b := range s.breaches() {

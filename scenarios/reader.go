@@ -39,13 +39,13 @@ type entry struct {
 // entries are the keys of one map, in the order of the file.
 type entries []entry
 
-// of returns the entry of a key, or the zero entry.
-func (list entries) of(key string) entry {
+// get returns the entry of a key, or the zero entry.
+func (list entries) get(key string) entry {
 	e, _ := find(list, func(e entry) string { return e.key.text }, key)
 	return e
 }
 
-func (list entries) has(key string) bool { return list.of(key).path != "" }
+func (list entries) has(key string) bool { return list.get(key).path != "" }
 
 func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/") }
 

@@ -84,7 +84,7 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 	}
 	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
 		if span != nil && span.From == 0 {
-			r.fail(r.where[list.of(key).path], "", "%s: a duration above 0s is needed", key)
+			r.fail(r.where[list.get(key).path], "", "%s: a duration above 0s is needed", key)
 		}
 	}
 	r.starts(step, list)
@@ -97,13 +97,13 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 // starts reports keys of a step that contradict its trigger.
 func (r *reader) starts(s nemesis.Step, list entries) {
 	if s.At != nil && s.When != "" {
-		r.fail(list.of("when").key.at, "keep one of them", "a step starts `at` a time or `when` something happens, not both")
+		r.fail(list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when` something happens, not both")
 	}
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
-		r.fail(list.of("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
+		r.fail(list.get("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
 	}
 	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != workloads.Releasing {
-		r.fail(list.of("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
+		r.fail(list.get("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
 	}
 }
 

@@ -30,13 +30,13 @@ const fetchVariable = "LOCKBENCH_FETCH"
 
 // bases returns the images of that variable, by service.
 func bases() (byService, error) {
-	of := serviceFlag{byService{}, "IMAGE"}
+	images := serviceFlag{byService{}, "IMAGE"}
 	for _, text := range strings.FieldsFunc(os.Getenv(fetchVariable), func(r rune) bool { return r == ',' }) {
-		if err := of.Set(text); err != nil {
+		if err := images.Set(text); err != nil {
 			return nil, usagef("%s: %v; write it as redis=registry.example/redis:7-bookworm", fetchVariable, err)
 		}
 	}
-	return of.of, nil
+	return images.texts, nil
 }
 
 // add adds the flags for programs and images.
@@ -123,8 +123,8 @@ type byService map[string]string
 
 // serviceFlag is NAME=TEXT for any service. It may be repeated.
 type serviceFlag struct {
-	of   byService
-	what string // describes the text
+	texts byService
+	value string // the name of the text in the help
 }
 
 var (
@@ -132,7 +132,7 @@ var (
 	_ pflag.SliceValue = (*serviceFlag)(nil)
 )
 
-func (f *serviceFlag) Type() string { return "NAME=" + f.what }
+func (f *serviceFlag) Type() string { return "NAME=" + f.value }
 
 func (f *serviceFlag) String() string { return strings.Join(f.GetSlice(), ",") }
 
@@ -144,7 +144,7 @@ func (f *serviceFlag) Set(text string) error {
 	if err := knownService(name); err != nil {
 		return err
 	}
-	f.of[name] = value
+	f.texts[name] = value
 	return nil
 }
 
@@ -158,8 +158,8 @@ func knownService(name string) error {
 // GetSlice returns the values of the flag, one for each service.
 func (f *serviceFlag) GetSlice() []string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(f.of)) {
-		all = append(all, name+"="+f.of[name])
+	for _, name := range slices.Sorted(maps.Keys(f.texts)) {
+		all = append(all, name+"="+f.texts[name])
 	}
 	return all
 }
@@ -169,7 +169,7 @@ func (f *serviceFlag) Append(text string) error { return f.Set(text) }
 
 // Replace sets all values.
 func (f *serviceFlag) Replace(all []string) error {
-	clear(f.of)
+	clear(f.texts)
 	for _, text := range all {
 		if err := f.Set(text); err != nil {
 			return err

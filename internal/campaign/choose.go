@@ -71,7 +71,7 @@ func Choose(o Settings) (Choices, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := Choice{arg: name, of: s, use: choice.of(s), all: o.Locks == ""}
+		c := Choice{arg: name, of: s, use: choice.locks(s), all: o.Locks == ""}
 		if len(c.use) == 0 {
 			continue
 		}
@@ -366,8 +366,8 @@ func newLockChoice(text string) (*lockChoice, error) {
 	return c, nil
 }
 
-// of returns the chosen locks of a scenario.
-func (c *lockChoice) of(s *scenarios.Scenario) []scenarios.LockUse {
+// locks returns the chosen locks of a scenario.
+func (c *lockChoice) locks(s *scenarios.Scenario) []scenarios.LockUse {
 	if len(c.globs)+len(c.uses) == 0 {
 		return s.Locks
 	}

@@ -29,9 +29,9 @@ func newPhases(faults []history.Fault) phases {
 
 func (p phases) none() bool { return len(p.spans) == 0 }
 
-// of returns the phase of an operation. An operation that overlaps a fault counts as
+// phase returns the phase of an operation. An operation that overlaps a fault counts as
 // during it: an attempt that hangs from before the fault until after it shows its cost.
-func (p phases) of(op history.Op) string {
+func (p phases) phase(op history.Op) string {
 	for _, s := range p.spans {
 		if op.Invoke <= s.to && op.Return >= s.from {
 			return During

@@ -56,11 +56,11 @@ var Phases = []string{Before, During, After}
 // latencies measures successful operations, and acquires by their phase.
 func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 	ops, phases := map[string][]time.Duration{}, map[string][]time.Duration{}
-	phaseOf := newPhases(h.Faults)
+	spans := newPhases(h.Faults)
 	took := func(op history.Op) time.Duration { return max(0, h.At(op.Return).Time-h.At(op.Invoke).Time) }
 	for _, s := range h.Sessions {
 		if op := s.Acquire; op.Outcome == history.Done && op.Return >= 0 {
-			phase := phaseOf.of(op)
+			phase := spans.phase(op)
 			ops[history.Acquire] = append(ops[history.Acquire], took(op))
 			phases[phase] = append(phases[phase], took(op))
 		}
@@ -80,7 +80,7 @@ func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 		}
 		return out
 	}
-	if phaseOf.none() {
+	if spans.none() {
 		return each(ops), nil
 	}
 	return each(ops), each(phases)

@@ -27,10 +27,10 @@ func (g *servers) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := service.Each(g.of(service.Data), func(n *server) error { return g.follows(ctx, n, master) }); err != nil {
+	if err := service.Each(g.inRole(service.Data), func(n *server) error { return g.follows(ctx, n, master) }); err != nil {
 		return err
 	}
-	return service.Each(g.of(service.Witness), func(n *server) error { return g.watches(ctx, n, master) })
+	return service.Each(g.inRole(service.Witness), func(n *server) error { return g.watches(ctx, n, master) })
 }
 
 // replicates reports whether one of the data nodes is the master of the others.
@@ -83,7 +83,7 @@ func (g *servers) follows(ctx context.Context, n, master *server) error {
 	switch {
 	case err != nil:
 		return err
-	case n == master && r.replicas != len(g.of(service.Data))-1:
+	case n == master && r.replicas != len(g.inRole(service.Data))-1:
 		return fmt.Errorf("%s, the master, has %d replicas in sync", n.Name, r.replicas)
 	case n == master:
 		return nil
@@ -111,10 +111,10 @@ func (g *servers) watches(ctx context.Context, n, master *server) error {
 	if flags := pairs(reply)["flags"]; flags != "master" {
 		return fmt.Errorf("%s sees the master as %s", n.Name, flags)
 	}
-	if err := g.sees(ctx, n, "REPLICAS", "slave", len(g.of(service.Data))-1); err != nil {
+	if err := g.sees(ctx, n, "REPLICAS", "slave", len(g.inRole(service.Data))-1); err != nil {
 		return err
 	}
-	return g.sees(ctx, n, "SENTINELS", "sentinel", len(g.of(service.Witness))-1)
+	return g.sees(ctx, n, "SENTINELS", "sentinel", len(g.inRole(service.Witness))-1)
 }
 
 // sees checks that a sentinel knows the given number of other nodes of a kind, all of them well.
@@ -162,7 +162,7 @@ func (g *servers) Leader(ctx context.Context) (string, error) {
 
 // elected returns the master that a majority of all sentinels name.
 func (g *servers) elected(ctx context.Context) (string, error) {
-	sentinels := g.of(service.Witness)
+	sentinels := g.inRole(service.Witness)
 	var mu sync.Mutex
 	votes := map[string]int{}
 	err := service.Each(sentinels, func(n *server) error {
@@ -202,7 +202,7 @@ func (g *servers) masterOf(ctx context.Context, sentinel *server) (string, error
 
 // Leaders returns all nodes that take themselves for a master.
 func (g *servers) Leaders(ctx context.Context) []string {
-	data := g.of(service.Data)
+	data := g.inRole(service.Data)
 	is := make([]bool, len(data))
 	var wg sync.WaitGroup
 	for i, n := range data {

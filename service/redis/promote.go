@@ -75,7 +75,7 @@ func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, er
 	if err := g.host.Lead(chosen.Name); err != nil {
 		return "", err
 	}
-	return chosen.Name, service.Each(g.of(service.Data), func(n *server) error {
+	return chosen.Name, service.Each(g.inRole(service.Data), func(n *server) error {
 		switch {
 		case n == chosen:
 			return nil
@@ -109,7 +109,7 @@ func (g *servers) rejoin(ctx context.Context, n *server) error {
 func (g *servers) furthest(ctx context.Context, master string) (*server, error) {
 	offsets := g.Offsets(ctx)
 	var best *server
-	for _, n := range g.of(service.Data) {
+	for _, n := range g.inRole(service.Data) {
 		at, ok := offsets[n.Name]
 		if ok && n.Name != master && (best == nil || at > offsets[best.Name]) {
 			best = n
@@ -177,7 +177,7 @@ func (g *servers) successor(ctx context.Context, old string) (string, error) {
 // order orders a failover from the first sentinel that can do it.
 func (g *servers) order(ctx context.Context) error {
 	var errs []error
-	for _, s := range g.of(service.Witness) {
+	for _, s := range g.inRole(service.Witness) {
 		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", g.master)
 		// INPROG: a failover is under way at this sentinel. An order to another one would start a
 		// second failover after it.
@@ -202,7 +202,7 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 		defer cancel()
 		_, _ = chosen.Ask(ctx, "CONFIG", "SET", name, usual)
 	}
-	err = service.Each(g.of(service.Witness), func(s *server) error {
+	err = service.Each(g.inRole(service.Witness), func(s *server) error {
 		if !g.host.Status(s.Name).Running {
 			return nil
 		}
@@ -232,7 +232,7 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 func (g *servers) Offsets(ctx context.Context) map[string]int64 {
 	var mu sync.Mutex
 	offsets := map[string]int64{}
-	_ = service.Each(g.of(service.Data), func(n *server) error {
+	_ = service.Each(g.inRole(service.Data), func(n *server) error {
 		reply, err := n.Ask(ctx, "INFO", "replication")
 		if err != nil {
 			return err // it is omitted

@@ -85,8 +85,8 @@ func (g *servers) server(name string) (*server, error) {
 	return g.servers[i], nil
 }
 
-// of returns the servers of one role.
-func (g *servers) of(role service.Role) []*server {
+// inRole returns the servers of one role.
+func (g *servers) inRole(role service.Role) []*server {
 	var some []*server
 	for _, s := range g.servers {
 		if s.Role == role {

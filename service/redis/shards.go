@@ -23,7 +23,7 @@ import (
 
 // assemble joins new nodes to one cluster.
 func (g *servers) assemble(ctx context.Context) error {
-	nodes := g.of(service.Data)
+	nodes := g.inRole(service.Data)
 	masters := nodes[:len(nodes)/2]
 	for i, n := range masters {
 		// Each node gets an epoch before the nodes meet, or the masters would first have to resolve
@@ -142,7 +142,7 @@ func placeOf(text string) (host, port string) {
 
 // agreed checks that every node sees all others well, and that all have the same view.
 func (g *servers) agreed(ctx context.Context) error {
-	nodes := g.of(service.Data)
+	nodes := g.inRole(service.Data)
 	var mu sync.Mutex
 	views := map[string]string{} // by node: the owners of slots and the masters of replicas
 	err := service.Each(nodes, func(n *server) error {
@@ -271,7 +271,7 @@ func (g *servers) FollowersOf(ctx context.Context, master string) ([]string, err
 func (g *servers) most(ctx context.Context, of func([]member) []string) ([]string, error) {
 	var mu sync.Mutex
 	votes, answers := map[string]int{}, 0
-	_ = service.Each(g.of(service.Data), func(n *server) error {
+	_ = service.Each(g.inRole(service.Data), func(n *server) error {
 		members, err := g.members(ctx, n)
 		if err != nil {
 			return err // it is omitted
