@@ -104,19 +104,14 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 		outcome = models.OK
 	case notHeld:
 		outcome = models.Refused
-	case op.Outcome == history.Failed:
-		outcome = models.Fail
+	case op.Outcome == history.Failed && (op.F != history.Release || c.l.Strict):
+		return // it says nothing of the lock; read as ended, a failed release still ends the claim
 	}
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
 		if notHeld && c.l.owned.mayHaveGivenBack(d, op) {
 			outcome = models.Unknown // a service that counts by owner means another session
-		}
-		// A refusal that does not say "not held" says nothing of the lock. Read as
-		// ended, the caller's claim is over all the same, as after an unknown one.
-		if outcome == models.Fail && !c.l.Strict {
-			outcome = models.Unknown
 		}
 		// The work of a holder is not a server's answer: a drawing shows that two worked at
 		// once, not that one of them learned so in the end.
@@ -133,9 +128,6 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 			return
 		}
 		call.Kind, call.Name = models.Use, op.F+" "+call.Name
-	}
-	if outcome == models.Fail {
-		return
 	}
 	c.add(d.Session, op, call, outcome)
 }

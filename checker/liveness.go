@@ -42,11 +42,11 @@ func liveness(l *ledger, _ Report) Result {
 	}
 	groups := l.groups()
 	for _, q := range stretches {
-		all := keys
-		if several := groups.wanted(q, keys); len(several) > 0 {
-			all = slices.Concat(keys, several)
+		var all []*wanted
+		for _, at := range l.tried(q) {
+			all = append(all, keys[at])
 		}
-		for _, w := range all {
+		for _, w := range append(all, groups.wanted(q, keys)...) {
 			f, ok := l.starved(q, w)
 			switch {
 			case !ok:
@@ -67,6 +67,20 @@ func liveness(l *ledger, _ Report) Result {
 		r.Verdict, r.Why = Unknown, why
 	}
 	return r
+}
+
+// tried returns the places of the keys for which clients asked in a stretch. There may be so many keys and
+// stretches that not every pair of them can be looked at.
+func (l *ledger) tried(q history.Stretch) (keys []int) {
+	first, _ := slices.BinarySearchFunc(l.h.Sessions, q.From, func(s *history.Session, pos int) int { return s.Acquire.Invoke - pos })
+	for _, s := range l.h.Sessions[first:] {
+		if s.Acquire.Invoke >= q.To {
+			break
+		}
+		keys = append(keys, s.KeyAt...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // wanted has the attempts for a key, or for several keys that were asked for together.

@@ -23,13 +23,11 @@ func (h *History) derive() {
 		if seen.Episode != nil {
 			h.Episodes = append(h.Episodes, EpisodeStart{pos, seen.Number})
 		}
-		if seen.Quiet == QuietEnds && from >= 0 {
-			h.Quiet = append(h.Quiet, Stretch{From: from, To: pos})
-		}
-		switch seen.Quiet {
-		case QuietBegins:
+		switch {
+		case seen.Quiet == QuietBegins:
 			from = pos
-		case QuietEnds:
+		case seen.Quiet == QuietEnds && from >= 0:
+			h.Quiet = append(h.Quiet, Stretch{From: from, To: pos})
 			from = -1
 		}
 	}
