@@ -117,7 +117,7 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
 	}
 	j.open.Format = jepsen.Format(f.format)
-	if f.format != "" && !j.open.Format.Known() {
+	if f.format != "" && !slices.Contains(jepsen.Formats(), f.format) {
 		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, jepsen.Formats()))
 	}
 	if f.model == "" {

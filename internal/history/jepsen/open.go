@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"lockbench/internal/history"
@@ -26,9 +25,6 @@ const (
 
 // Formats returns the names of the formats.
 func Formats() []string { return []string{string(Lines), string(EDN), string(JSON)} }
-
-// Known reports whether f is the name of a format.
-func (f Format) Known() bool { return slices.Contains(Formats(), string(f)) }
 
 // Opened is the history of a file: lockbench's own, or Jepsen's.
 type Opened struct {
