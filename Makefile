@@ -136,7 +136,7 @@ alike: ## do modules and goroutines of one lock get the same verdicts, and does 
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 12h -count 1 -v -run '^TestModuleBreaksAlike$$' ./examples/go-lock/
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 12h -count 1 -v -run '^TestStockFailoverClientNeverFreezes$$' ./libraries/
 
-bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (half an hour; PART=cost FLAGS='-case renewals' for less)
+bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (ten minutes; PART=cost FLAGS='-case renewals' for less)
 	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
 
 bench-sim: ## how fast the simulation is, in commands and in virtual time
