@@ -10,26 +10,23 @@ import (
 	"lockbench/locks"
 )
 
-// mapInterval is how old a client's map of the cluster may be.
+// mapInterval is the maximal age of a client's map of the cluster.
 const mapInterval = time.Second
 
-// connectCluster returns a client of a cluster, which learns from any of its nodes
-// who has which slot. It follows MOVED and ASK; it never sends a second time what
-// may have been executed, if commands go through [Do] and [Script].
+// connectCluster returns a client of a cluster, which learns the map of slots from any node. It follows MOVED and ASK. It
+// never resends a command that may have been executed, if commands go through [Do] and [Script].
 //
-// The nodes themselves say which of them has which slots, at the addresses that they
-// announce. The client dials those through Store.Dial as well.
+// The map contains the addresses that the nodes announce. The client dials them through Store.Dial too.
 func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs:                  addresses(store.Nodes()),
 		Dialer:                 store.Dial,
 		Protocol:               2,
 		DisableIdentity:        true,
-		DisableRoutingPolicies: true, // or it asks every server for the list of its commands first
+		DisableRoutingPolicies: true, // otherwise it first queries the commands of every server
 		MaxRetries:             -1,
-		// This limits how much later than the cluster itself the client learns that another
-		// node has a slot. The library asks once a minute, or after a reply MOVED, but a
-		// dead master sends no replies.
+		// This limits the delay after which the client learns that a slot has moved. By default, the library reloads
+		// the map once a minute or after a reply MOVED, but a dead master sends no reply.
 		ClusterStateReloadInterval: mapInterval,
 		DialerRetries:              1,
 		DialTimeout:                ioTimeout,
@@ -40,8 +37,7 @@ func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
 	})
 }
 
-// Master returns the client of the one server that has a key now, for what must
-// stay on one connection.
+// Master returns a client of the server that has a key now, for commands that must use one connection.
 func Master(ctx context.Context, c redis.UniversalClient, key string) (*redis.Client, error) {
 	switch c := c.(type) {
 	case *redis.Client:

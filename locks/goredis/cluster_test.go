@@ -12,8 +12,8 @@ import (
 	service "lockbench/service/redis"
 )
 
-// Why Do and Script exist. The cluster client, with all retries off that it has,
-// sends a SET NX again whose reply was lost, and says "taken" to the holder.
+// This test shows why Do and Script exist. Even with all its retries off, the cluster client resends a SET NX whose reply was
+// lost, and returns "taken" to the holder.
 func TestClusterClientResendsWhatDoesNotSayNo(t *testing.T) {
 	c := redistest.StartCluster(t, 1)
 	wire := &redistest.Wire{}
@@ -67,7 +67,7 @@ func TestClusterNeverResends(t *testing.T) {
 	}
 }
 
-// MOVED is followed: who answers so did nothing.
+// MOVED is followed, because a server that answers MOVED did nothing.
 func TestClusterFollowsMoved(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	client := connect(t, c.Store())

@@ -1,15 +1,12 @@
-// Package goredis is how this project's locks reach Redis: through go-redis, set
-// up so that it never does anything twice.
+// Package goredis connects this project's locks to Redis through go-redis, configured so that it never sends a command twice.
 //
-// A client library that resends a command by itself makes a lock lie. SET NX is
-// executed, its reply is lost, it is sent again, and the second reply says "taken"
-// although the caller holds. So [Connect] takes away every retry, and whatever
-// goes wrong between the request and its reply comes up as an error: unknown.
-// TestResendingTurnsAGrantIntoTaken shows the lie with go-redis's own settings.
+// A client library that resends commands makes a lock give wrong answers. If the reply to SET NX is lost and the library sends
+// the command again, the second reply is "taken" although the caller holds the lock. So [Connect] turns off all
+// retries, and every failure between a request and its reply becomes an error with unknown outcome.
+// TestResendingTurnsAGrantIntoTaken shows the wrong answer with go-redis's default settings.
 //
-// On top of that, [Do] sends a command so that the cluster client too keeps its hands
-// off it, [Script] runs Lua, and [Claim], [Disown] and [Extend] are the three steps
-// that the locks with an owner's token are made of.
+// [Do] sends a command that the cluster client does not resend either, and [Script] runs Lua. [Claim], [Disown] and [Extend]
+// are the three steps of locks with an owner's token.
 package goredis
 
 import (
@@ -25,28 +22,25 @@ import (
 	service "lockbench/service/redis"
 )
 
-// ioTimeout bounds each dial, read and write. The library's own five seconds would
-// hide most faults until they are over.
+// ioTimeout limits each dial, read and write. The library's default would hide most faults until they are over.
 const ioTimeout = time.Second
 
-// tuning is what differs between clients.
+// tuning are the options in which clients differ.
 type tuning struct{ read time.Duration }
 
-// poolSize is how many connections one client may have to one server. The library's
-// own number depends on the processors of the machine, and with it how the client
-// behaves while a server is away: after so many failed dials it stops dialling. A
-// lock must not behave otherwise on another machine.
+// poolSize is the number of connections of one client to one server. The library's default depends on the number of
+// processors. The behaviour of the client while a server is down depends on it too, because the client stops dialling
+// after as many failures. A lock must behave the same on every machine.
 const poolSize = 10
 
-// Connect returns a client of a store that shows one master at a time for each
-// key: a single server, the service address of a replicated one, whatever the
-// sentinels name, or the nodes of a cluster. It connects when first used.
+// Connect returns a client of a store that has one master at a time for each key: a single server, the service address of
+// replicated servers, the master that sentinels name, or the nodes of a cluster. It connects when first used.
 func Connect(store locks.Store) (redis.UniversalClient, error) {
 	return ConnectPatient(store, 0)
 }
 
-// ConnectPatient is Connect for who sends commands that the server itself takes its
-// time for, such as WAIT: answers may take so much longer.
+// ConnectPatient is Connect for clients whose commands wait in the server, such as WAIT. Answers may take longer by the given
+// time.
 func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClient, error) {
 	Silence()
 	o := tuning{read: ioTimeout + more}
@@ -90,16 +84,15 @@ func connectNode(store locks.Store, node locks.Node, o tuning) *redis.Client {
 		ReadTimeout:           o.read,
 		WriteTimeout:          ioTimeout,
 		ContextTimeoutEnabled: true,
-		PipelinePoolSize:      -1, // no pool of its own for pipelines
+		PipelinePoolSize:      -1, // no separate pool for pipelines
 		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeDisabled, // it would follow the server to other addresses
+			Mode: maintnotifications.ModeDisabled, // otherwise it follows the server to other addresses
 		},
 	})
 }
 
-// connectSentinel returns a client that asks the sentinels for the master at every
-// dial. Dials to sentinels and to masters both go through Store.Dial, and failover
-// clients have no maintenance notifications to switch off.
+// connectSentinel returns a client that queries the sentinels for the master at every dial. Dials to sentinels and to masters
+// go through Store.Dial. Failover clients have no maintenance notifications.
 func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
 	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName:            store.Params[service.MasterName],
@@ -118,7 +111,7 @@ func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
 	})
 }
 
-// addresses are those of the nodes.
+// addresses returns the addresses of the nodes.
 func addresses(nodes []locks.Node) []string {
 	addrs := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -129,7 +122,6 @@ func addresses(nodes []locks.Node) []string {
 
 var silence sync.Once
 
-// Silence stops go-redis from printing to stderr for the whole process, once: it
-// has one logger for all its clients, and prints every failed dial, which is what
-// a lock under test meets by the thousand.
+// Silence turns off go-redis's logger, which prints every failed dial to stderr. A lock under test has thousands of
+// them. The logger is global for the process.
 func Silence() { silence.Do(logging.Disable) }

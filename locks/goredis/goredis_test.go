@@ -30,10 +30,8 @@ func connect(t *testing.T, store locks.Store) redis.UniversalClient {
 	return c
 }
 
-// Why this package takes every retry away from go-redis. The library with its own
-// settings resends a SET NX whose reply was lost, and then reports false: "taken",
-// although the caller holds. A lock built on it says that something definite did
-// not happen which did.
+// This test shows why this package turns off all retries of go-redis. With default settings, the library resends a SET NX
+// whose reply was lost and then returns false, which means "taken" although the caller holds the lock.
 func TestResendingTurnsAGrantIntoTaken(t *testing.T) {
 	s := redistest.Start(t)
 	wire := &redistest.Wire{}
@@ -118,8 +116,7 @@ func TestOwnedKey(t *testing.T) {
 	}
 }
 
-// Every connection of a sentinel client, to sentinels and to masters, must go
-// through Store.Dial: it is what faults take hold of.
+// Every connection of a sentinel client, to sentinels and to masters, must go through Store.Dial, so that faults affect it.
 func TestSentinelDialsThroughTheStore(t *testing.T) {
 	master := redistest.Start(t)
 	sentinel := redistest.StartSentinel(t, "mymaster", master)

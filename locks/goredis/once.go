@@ -9,22 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client is what sends a command: every client of go-redis.
+// Client sends commands. Every client of go-redis implements it.
 type Client interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// once is a command that must not be sent a second time by the library.
+// once is a command that the library must not resend.
 //
-// The options take the retries away from the clients of one server. The cluster
-// client has a loop of its own around them, MaxRedirects, which follows MOVED and
-// ASK, as it must, but also sends a command again whose connection broke, unless
-// the command itself says no. Following MOVED is no resending: who answers so did nothing.
+// The options turn off retries in clients of one server. The cluster client has its own loop, MaxRedirects, which must follow
+// MOVED and ASK. It also resends a command after its connection broke, unless NoRetry of the command returns true. Following
+// MOVED is safe, because a server that answers MOVED did nothing.
 type once struct{ *redis.Cmd }
 
 var _ redis.Cmder = once{}
 
-// NoRetry says no.
+// NoRetry returns true.
 func (once) NoRetry() bool { return true }
 
 // Do sends a command once and waits for its answer.
@@ -34,9 +33,8 @@ func Do(ctx context.Context, c Client, args ...any) *redis.Cmd {
 	return cmd.Cmd
 }
 
-// RunAndWait runs the script and, in the same breath and on the same connection,
-// asks how many replicas have it, waiting for up to limit until that are so many
-// as replicas. The connection must be to the master that has the keys.
+// RunAndWait runs the script and, in the same pipeline, waits up to limit until the given number of replicas has the changes.
+// The connection must be to the master of the keys.
 func (s *Script) RunAndWait(ctx context.Context, c *redis.Client, replicas int, limit time.Duration, keys []string, args ...any) (reply *redis.Cmd, acknowledged int64, err error) {
 	send := func(words []any) (*redis.Cmd, *redis.Cmd) {
 		script := once{redis.NewCmd(ctx, words...)}

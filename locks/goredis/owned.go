@@ -10,15 +10,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// An owned key holds the token of the attempt that set it, so that no other attempt can
-// delete or extend it. Its three steps each run at one instant in the server:
+// An owned key holds the token of the attempt that set it, so that no other attempt can delete or extend it. Each of the three
+// steps is atomic on the server:
 //
 //	Claim    SET key token NX PX ttl
 //	Extend   if GET key = token then PEXPIRE key ttl
 //	Disown   if GET key = token then DEL key
 //
-// Extend and Disown are scripts because between a GET and a DEL of the client's
-// own the key can expire and become another attempt's.
+// Extend and Disown are scripts, because between a GET and a DEL the key could expire and be set by another attempt.
 var (
 	//go:embed extend.lua
 	extendLua string
@@ -29,8 +28,8 @@ var (
 	disownScript = NewScript("disown.lua", disownLua)
 )
 
-// Claim sets the key to the token if it is free, to expire after ttl. It reports
-// false only if the server said so; after an error the outcome is unknown.
+// Claim sets the key to the token, with an expiry after ttl, if the key is free. It returns false only if the server refused;
+// after an error the outcome is unknown.
 func Claim(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
 	err := Do(ctx, c, "set", key, token, "nx", "px", ttl.Milliseconds()).Err()
 	if errors.Is(err, redis.Nil) {
@@ -42,15 +41,15 @@ func Claim(ctx context.Context, c Client, key, token string, ttl time.Duration) 
 	return true, nil
 }
 
-// Extend moves the end of the key to ttl from now if it holds the token. It
-// reports false only if the server said so; after an error the outcome is unknown.
+// Extend sets the expiry of the key to ttl from now if the key holds the token. It returns false only if the server refused;
+// after an error the outcome is unknown.
 func Extend(ctx context.Context, c Client, key, token string, ttl time.Duration) (bool, error) {
 	n, err := extendScript.Run(ctx, c, []string{key}, token, ttl.Milliseconds())
 	return n == 1, err
 }
 
-// Disown deletes the key if it holds the token. It reports false only if the
-// server said so; after an error the outcome is unknown.
+// Disown deletes the key if it holds the token. It returns false only if the server refused; after an error the outcome is
+// unknown.
 func Disown(ctx context.Context, c Client, key, token string) (bool, error) {
 	n, err := disownScript.Run(ctx, c, []string{key}, token)
 	return n == 1, err

@@ -15,12 +15,12 @@ type Script struct {
 	sha  string
 }
 
-// NewScript makes a script of the text of a .lua file; the name is for errors.
+// NewScript returns the script with the text of a .lua file. The name is for errors.
 func NewScript(name, lua string) *Script {
 	return &Script{name: name, text: lua, sha: redis.NewScript(lua).Hash()}
 }
 
-// Changed is the script with what change makes of its text, given its name.
+// Changed returns the script with its text replaced by the result of change.
 func (s *Script) Changed(change func(name, lua string) string) *Script {
 	text := change(s.name, s.text)
 	if text == s.text {
@@ -29,7 +29,7 @@ func (s *Script) Changed(change func(name, lua string) string) *Script {
 	return NewScript(s.name, text)
 }
 
-// Run runs a script that answers with a whole number.
+// Run runs a script that returns an integer.
 func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) (int64, error) {
 	n, err := s.Cmd(ctx, c, keys, args...).Int64()
 	if err != nil {
@@ -38,8 +38,7 @@ func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) 
 	return n, nil
 }
 
-// RunOrNil runs a script that answers with a whole number or with nil; ok is false
-// for nil.
+// RunOrNil runs a script that returns an integer or nil; ok is false for nil.
 func (s *Script) RunOrNil(ctx context.Context, c Client, keys []string, args ...any) (n int64, ok bool, err error) {
 	n, err = s.Cmd(ctx, c, keys, args...).Int64()
 	switch {
@@ -51,7 +50,7 @@ func (s *Script) RunOrNil(ctx context.Context, c Client, keys []string, args ...
 	return n, true, nil
 }
 
-// RunList runs a script that answers with a list of whole numbers.
+// RunList runs a script that returns a list of integers.
 func (s *Script) RunList(ctx context.Context, c Client, keys []string, args ...any) ([]int64, error) {
 	list, err := s.Cmd(ctx, c, keys, args...).Int64Slice()
 	if err != nil {
@@ -60,9 +59,8 @@ func (s *Script) RunList(ctx context.Context, c Client, keys []string, args ...a
 	return list, nil
 }
 
-// Cmd runs the script by its digest, and by its text if the server has not seen it
-// yet. That second request is no resending: the reply NOSCRIPT says that the first
-// one did nothing. Any other failure is handed up, for the script may have run.
+// Cmd runs the script by its digest, and by its text if the server does not know the digest. The second request is safe,
+// because the reply NOSCRIPT shows that the first one did nothing. After any other error the script may have run.
 func (s *Script) Cmd(ctx context.Context, c Client, keys []string, args ...any) *redis.Cmd {
 	cmd := Do(ctx, c, s.bySHA(keys, args)...)
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {

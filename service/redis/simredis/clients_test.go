@@ -18,14 +18,14 @@ import (
 	"lockbench/service/redis"
 )
 
-// The clients of go-redis, with all that they do by default, are set up, lock, ask and
-// unlock. Other libraries are tried in the module more.
+// The clients of go-redis with their default options connect, lock, read and unlock. The module more tests other
+// libraries.
 func TestStockClients(t *testing.T) {
 	if !worldtest.IsAlone(t) {
-		t.Parallel() // in a process of its own
+		t.Parallel() // the test runs in its own process
 	}
 	worldtest.Alone(t, func() {
-		// One bubble for all: go-redis keeps timers that no other may touch.
+		// All clients share a bubble, because go-redis keeps timers that no other bubble may use.
 		synctest.Test(t, func(t *testing.T) {
 			for _, one := range stockClients {
 				err := inside(t, Model{}, redistest.Spec(one.topology, world.Spec{}), func(ctx context.Context, c *trial) error {
@@ -43,7 +43,7 @@ var stockClients = []struct {
 	name     string
 	topology locks.Topology
 	connect  func(locks.Store) goredis.UniversalClient
-	wants    string // the error; empty: none
+	wants    string // the expected error; empty: none
 }{
 	{"Client", locks.Single, func(s locks.Store) goredis.UniversalClient {
 		return goredis.NewClient(&goredis.Options{Addr: addresses(s.Nodes())[0], Dialer: s.Dial})
@@ -75,7 +75,7 @@ var stockClients = []struct {
 				return []goredis.ClusterSlot{{Start: 0, End: 16383, Nodes: []goredis.ClusterNode{{Addr: s.Nodes()[0].Addr}}}}, nil
 			}})
 	}, ""},
-	// As on a real server that is in no cluster.
+	// A real server outside of a cluster gives the same answer.
 	{"ClusterClient", locks.Single, func(s locks.Store) goredis.UniversalClient {
 		return goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addresses(s.Nodes()), Dialer: s.Dial})
 	}, "This instance has cluster support disabled"},
@@ -88,20 +88,20 @@ func addresses(nodes []locks.Node) (all []string) {
 	return all
 }
 
-// stockStore is what a client knows of the cluster.
+// stockStore returns the addresses of the cluster for a client.
 func stockStore(t *testing.T, c *trial) locks.Store {
 	s := c.servers.Store()
 	s.Dial = talk(t, c, 1).dial
 	return s
 }
 
-// lockOnce locks, asks and unlocks, on several connections at once if the client allows it.
+// lockOnce locks, reads and unlocks, on several connections at once if the client supports it.
 func lockOnce(ctx context.Context, client goredis.UniversalClient) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	unlock := goredis.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`)
 	parallel := 4
 	if _, cluster := client.(*goredis.ClusterClient); cluster {
-		parallel = 1 // its first command asks for COMMAND with a mutex held: others would stop the clock
+		parallel = 1 // its first command sends COMMAND while it holds a mutex, so others would stop the clock
 	}
 	done := make(chan error, parallel)
 	for i := range parallel {

@@ -20,30 +20,29 @@ const (
 	sentinelPort = 26379
 )
 
-// masterName is what sentinels call the master that they watch.
+// masterName is the name under which sentinels watch the master.
 const masterName = "mymaster"
 
-// serviceName is the name of the address that follows the master of the topology
-// replicated; clients know their only node by it.
+// serviceName is the name of the address that follows the master in the topology replicated. It is the only node that
+// clients know.
 const serviceName = "master"
 
-// cluster is the servers of one topology.
+// cluster is the simulated servers of one topology.
 type cluster struct {
 	host      *sim.Host
 	form      service.Topology
 	topology  locks.Topology // its name
 	settings  settings
-	servers   []sim.Server // all, and what they have in common
+	servers   []sim.Server // all servers, data nodes and sentinels
 	seats     []*seat
 	data      []*node
 	sentinels []*sentinel
-	foreign   atomic.Bool // some client's lock is not one of the catalog
+	foreign   atomic.Bool // the lock of some client is not in the catalog
 	heard     func(name string, args []string)
 
-	// mu guards who is what: roles, replication, sentinels. It is never held across a
-	// wait or a call into a server.
+	// mu guards roles, replication and sentinels. It is never held during a wait or a call into a server.
 	mu      sync.Mutex
-	service *node  // the node behind the address that follows the master; nil: there is none
+	service *node  // the node at the address that follows the master, or nil
 	address string // which
 }
 
@@ -56,7 +55,7 @@ var (
 	_ service.Clock      = (*cluster)(nil)
 )
 
-// New makes the servers of a cluster.
+// New creates the servers of a cluster.
 func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 	switch s.Topology.Name {
 	case locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent:
@@ -92,7 +91,7 @@ func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 	return c, nil
 }
 
-// seatAt gives a server its place and its address.
+// seatAt assigns a server its number and its address.
 func (c *cluster) seatAt(s *seat, n service.Node, subnet, port int) {
 	s.Node, s.cluster, s.index = n, c, len(c.seats)
 	s.addr = c.host.Address(subnet, s.index, port)
@@ -107,20 +106,20 @@ func (c *cluster) Nodes() []service.Node {
 	return nodes
 }
 
-// Processes are those of Nodes.
+// Processes returns the processes of the nodes.
 func (c *cluster) Processes() []sim.Server { return c.servers }
 
 func (c *cluster) Topology() service.Topology { return c.form }
 
-// Opened takes note of a client: what a lock from outside the catalog sends is its own, and so is
-// what one sends that is wrong on purpose.
+// Opened registers a client. The scripts of locks that are not in the catalog, and of mutants, are not restricted to the
+// compared ones.
 func (c *cluster) Opened(s world.ClientSpec) {
 	if s.Opener != nil || s.Module != "" || s.OwnScripts {
 		c.foreign.Store(true)
 	}
 }
 
-// Store is what a client may know of the cluster.
+// Store returns the addresses of the cluster for a client.
 func (c *cluster) Store() locks.Store {
 	var nodes []locks.Node
 	switch c.topology {
@@ -145,7 +144,7 @@ func (c *cluster) replicates() bool {
 	return c.topology == locks.Replicated || c.topology == redis.Sentinel
 }
 
-// seat finds a server.
+// seat finds a server by its name.
 func (c *cluster) seat(name string) (*seat, error) {
 	for _, s := range c.seats {
 		if s.Name == name {
@@ -155,7 +154,7 @@ func (c *cluster) seat(name string) (*seat, error) {
 	return nil, fmt.Errorf("there is no node %q in this cluster", name)
 }
 
-// node finds a server that holds data.
+// node finds a data node by its name.
 func (c *cluster) node(name string) (*node, error) {
 	for _, n := range c.data {
 		if n.Name == name {
@@ -168,7 +167,7 @@ func (c *cluster) node(name string) (*node, error) {
 	return nil, fmt.Errorf("%s keeps no data", name)
 }
 
-// ClockOffset returns by how much the clock of a server is wrong.
+// ClockOffset returns the error of a server's clock.
 func (c *cluster) ClockOffset(_ context.Context, name string) (time.Duration, error) {
 	s, err := c.seat(name)
 	if err != nil {

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// command is what the simulation must know of a command of the server's.
+// command describes a command of the server to the simulation.
 type command struct {
 	write bool
-	// first, last and step say where its keys stand, from 1; 0: it has none. A
-	// negative last counts from the end.
+	// first, last and step are the positions of its keys, from 1. 0 means no keys, and a negative last counts from
+	// the end.
 	first, last, step int
-	blocks            bool // may wait for others, so it is not run under the node's lock
+	blocks            bool // may wait for other clients, so it runs without the node's lock
 }
 
-// covered are the commands that locks may send here. Each of them answers as a real
-// server does in what testdata/conformance.txt tries, and nothing else is let
-// through: a lock that met a command which miniredis does otherwise, or lacks, would
-// quietly take another way, and what it then did would prove nothing.
+// covered are the commands that locks may send. testdata/conformance.txt compares each of them with a real server. All
+// other commands are refused: miniredis may lack a command or execute it differently, and a lock that silently took
+// another path would prove nothing.
 var covered = map[string]command{
 	"ASKING": {}, "CLIENT": {}, "CLUSTER": {}, "COMMAND": {}, "DISCARD": {}, "ECHO": {}, "EXEC": {}, "HELLO": {}, "MULTI": {},
 	"PING": {}, "PUBLISH": {}, "PSUBSCRIBE": {}, "PUNSUBSCRIBE": {}, "READONLY": {}, "READWRITE": {}, "ROLE": {}, "SCRIPT": {}, "SELECT": {},
@@ -53,7 +52,7 @@ var (
 	writesAll = command{write: true, first: 1, last: -1, step: 1}
 )
 
-// keys are the keys among a command's arguments.
+// keys returns the keys among the arguments of a command.
 func (c command) keys(args []string) []string {
 	if c.first == 0 {
 		return nil
@@ -69,8 +68,7 @@ func (c command) keys(args []string) []string {
 	return keys
 }
 
-// coveredOptions says whether a command's own options are covered as well; those of
-// SET are the ones that locks get wrong.
+// coveredOptions reports whether the options of a command are covered too. Locks often use wrong options of SET.
 func coveredOptions(name string, args []string) bool {
 	switch name {
 	case "SET":
@@ -95,7 +93,7 @@ func coveredOptions(name string, args []string) bool {
 		return len(args) > 0 && (strings.EqualFold(args[0], "load") || strings.EqualFold(args[0], "exists"))
 	case "EVAL", "EVALSHA":
 		if len(args) < 2 {
-			return true // the server says what is wrong
+			return true // the server reports the error
 		}
 		_, err := strconv.Atoi(args[1])
 		return err == nil
@@ -103,8 +101,8 @@ func coveredOptions(name string, args []string) bool {
 	return true
 }
 
-// refusedBefore is what a real server says to some commands before it looks at any
-// data, where miniredis says something else.
+// refusedBefore returns the error that a real server returns for some commands before it reads data. miniredis returns other
+// errors.
 func refusedBefore(name string, args []string) (text string, refused bool) {
 	expires := func(value string) (string, bool) {
 		n, err := strconv.ParseInt(value, 10, 64)

@@ -41,7 +41,7 @@ func conformanceFiles(t *testing.T) []string {
 	return append(files, conformanceFile)
 }
 
-// conformanceText is what all of these files say.
+// conformanceText returns the text of all these files.
 func conformanceText(t *testing.T) string {
 	var all strings.Builder
 	for _, file := range conformanceFiles(t) {
@@ -54,15 +54,15 @@ func conformanceText(t *testing.T) string {
 	return all.String()
 }
 
-// The simulated server answers as a real one does, in everything that locks use:
-// every command of the files goes to both, and both must say what the files say.
+// The simulated server answers like a real server. Every command of the files goes to both, and both must give the answers
+// in the files.
 func TestConformance(t *testing.T) {
 	for _, file := range conformanceFiles(t) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) { conforms(t, file) })
 	}
 }
 
-// So it does in what it tells, unasked, to connections that cache what they read.
+// The messages to connections with client-side caching are equal too.
 func TestTrackingConformance(t *testing.T) { conforms(t, trackingFile) }
 
 func conforms(t *testing.T, file string) {
@@ -99,8 +99,7 @@ func conforms(t *testing.T, file string) {
 	})
 }
 
-// Every command and every script of the files is covered, and every covered command that can write is
-// in them.
+// Every command and every script of the files is covered, and the files have every covered command that can write.
 func TestConformanceIsWhole(t *testing.T) {
 	text := conformanceText(t)
 	tried := map[string]bool{}
@@ -163,7 +162,7 @@ func converse(t *testing.T, script string, dial func() (net.Conn, error)) string
 		pushed := strings.HasSuffix(line, "<") && !asks
 		switch {
 		case strings.HasPrefix(line, "  "):
-			continue // an answer of last time
+			continue // an old answer
 		case strings.HasPrefix(line, "sleep "):
 			d, err := time.ParseDuration(strings.TrimPrefix(line, "sleep "))
 			if err != nil {
@@ -201,7 +200,7 @@ func converse(t *testing.T, script string, dial func() (net.Conn, error)) string
 			answer = strings.Join(regexp.MustCompile(`role:\w+|connected_slaves:\d+`).FindAllString(answer, -1), " ")
 		}
 		if greeted := protocol.FindString(answer); strings.HasPrefix(command, "HELLO ") && greeted != "" {
-			answer = greeted // the rest has the number of the connection in it
+			answer = greeted // the rest contains the number of the connection
 		}
 		for l := range strings.Lines(answer) {
 			out.WriteString("  " + strings.TrimRight(l, "\n") + "\n")
@@ -248,7 +247,7 @@ func words(t *testing.T, command string) []string {
 	return out
 }
 
-// reply reads one answer as a person reads it.
+// reply reads one answer and formats it for the files.
 func reply(r *bufio.Reader) (string, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -288,7 +287,7 @@ func reply(r *bufio.Reader) (string, error) {
 	return line, nil
 }
 
-// realServer starts a redis-server for the test, or skips it.
+// realServer starts a redis-server for the test. Without one it skips the test.
 func realServer(t *testing.T, arguments ...string) string {
 	path, err := exec.LookPath("redis-server")
 	needs.OrSkip(t, "local", err)
@@ -299,7 +298,7 @@ func realServer(t *testing.T, arguments ...string) string {
 	addr := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	// A sentinel wants a file that it can write.
+	// A sentinel needs a file that it can write.
 	config := filepath.Join(t.TempDir(), "redis.conf")
 	if err := os.WriteFile(config, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -13,16 +13,15 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// This file is how a node executes a command: miniredis does, between what happens
-// before (is it covered, may it write) and after (what it wrote goes to the replicas).
+// This file executes the commands of a node. Before miniredis executes a command, the node checks whether the command is
+// covered and may write. Afterwards it sends the changes to the replicas.
 //
 //	connection ─▶ hook ─▶ run ─▶ miniredis ─▶ hook (once more, lets it pass)
 //	                       │         └─ script ─▶ hook ─▶ called
 //	                       └─ replicate, before the reply leaves
 
-// hook sees every command before the server does: those of connections, and those
-// that scripts call, for which the server's own lock is held and nothing of the
-// server may be asked.
+// hook gets every command before the server executes it: commands of connections, and commands that scripts call. For the
+// latter, the server's own lock is held, so hook must not call the server.
 func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	s := n.session(p)
 	switch {
@@ -56,7 +55,7 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	return n.run(p, s, name, args)
 }
 
-// misused answers a command that no server has, or that has a wrong number of arguments.
+// misused answers an unknown command or a wrong number of arguments.
 func (n *node) misused(p *server.Peer, s *session, name string, args []string) bool {
 	said := name
 	if serverTable()[strings.ToLower(name)] == nil {
@@ -79,15 +78,14 @@ func (n *node) misused(p *server.Peer, s *session, name string, args []string) b
 	return true
 }
 
-// spoil refuses a command and the transaction that it belongs to, so that EXEC fails. It makes
-// miniredis fail the transaction by a command that miniredis refuses.
+// spoil refuses a command, and makes the EXEC of its transaction fail by a command that miniredis refuses.
 func (n *node) spoil(m *miniredis.Miniredis, p *server.Peer, text string) bool {
 	n.aside(m, p, []string{"GET"})
 	p.WriteError(text)
 	return true
 }
 
-// aside lets the server run a command for a peer, and returns what it says.
+// aside lets the server execute a command for a peer and returns the answer.
 func (n *node) aside(m *miniredis.Miniredis, p *server.Peer, command []string) string {
 	return captured(p, func(aside *server.Peer) {
 		n.peers.Store(aside, &session{inside: true})
@@ -96,7 +94,7 @@ func (n *node) aside(m *miniredis.Miniredis, p *server.Peer, command []string) s
 	})
 }
 
-// captured lets something be said to a stand-in of a peer, and returns it.
+// captured calls a function with a stand-in for a peer and returns the output.
 func captured(p *server.Peer, say func(aside *server.Peer)) string {
 	var said bytes.Buffer
 	buffered := bufio.NewWriter(&said)
@@ -108,9 +106,8 @@ func captured(p *server.Peer, say func(aside *server.Peer)) string {
 	return said.String()
 }
 
-// session finds what is known of a connection; nil for what a script calls. The
-// peer of a connection comes without a context of miniredis's own at first, that of
-// a script never.
+// session returns the session of a connection, or nil for a command of a script. The first command of a connection comes
+// without miniredis's context, and a command of a script always has one.
 func (n *node) session(p *server.Peer) *session {
 	if s, ok := n.peers.Load(p); ok {
 		return s.(*session)
@@ -124,7 +121,7 @@ func (n *node) session(p *server.Peer) *session {
 	return s
 }
 
-// called is a command that a script calls: the script's own goroutine holds exec.
+// called executes a command that a script calls. The goroutine of the script holds exec.
 func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
 	if text, wrong := serverTable().misusedInScript(append([]string{name}, args...)); wrong {
 		p.WriteError(text)
@@ -135,7 +132,7 @@ func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
 		return n.refuse(p, name, args)
 	}
 	if name == "TTL" {
-		return n.refuse(p, "TTL in a script", args) // it would round otherwise
+		return n.refuse(p, "TTL in a script", args) // it would round in another way
 	}
 	if text, refused := refusedBefore(name, args); refused {
 		p.WriteError(text)
@@ -159,8 +156,7 @@ const (
 	fewReplicasText = "NOREPLICAS Not enough good replicas to write."
 )
 
-// run executes a command of a connection and copies what it has written to the
-// replicas before its reply leaves. Needs exec.
+// run executes a command of a connection and sends the changes to the replicas before the reply. The caller must hold exec.
 func (n *node) run(p *server.Peer, s *session, name string, args []string) (done bool) {
 	m := n.redis.Load()
 	if m == nil {
@@ -220,11 +216,10 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	return true
 }
 
-// endsTransaction says whether a command is done within a transaction and does not wait
-// for its end.
+// endsTransaction reports whether a command is executed at once within a transaction.
 func endsTransaction(name string) bool { return name == "EXEC" || name == "DISCARD" }
 
-// queue adds a command to a transaction. Needs exec.
+// queue adds a command to a transaction. The caller must hold exec.
 func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) (done bool) {
 	known := covered[name]
 	switch {
@@ -242,8 +237,8 @@ func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name st
 		return n.refuse(p, name+" in a transaction", args)
 	}
 	n.learn(name, args)
-	// A real server looks at the arguments when it comes to the command, and does the
-	// others all the same; miniredis does so now, and gives up the whole.
+	// A real server checks the arguments when it executes the command, and executes the other commands even if this one
+	// fails. miniredis checks them now and fails the transaction.
 	said := n.aside(m, p, append([]string{name}, args...))
 	_, refused := refusedBefore(name, args)
 	if said != "+QUEUED\r\n" || refused || answered[name] {
@@ -257,11 +252,11 @@ func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name st
 	return true
 }
 
-// answered are the commands that [node.answer] sees to.
+// answered are the commands that [node.answer] answers.
 var answered = map[string]bool{"ASKING": true, "CLIENT": true, "CLUSTER": true, "COMMAND": true, "HELLO": true, "INFO": true,
 	"READONLY": true, "READWRITE": true, "ROLE": true, "TTL": true}
 
-// dispatch lets the server run a command.
+// dispatch lets the server execute a command.
 func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) {
 	command := append([]string{name}, args...)
 	if name != "EVAL" && name != "EVALSHA" {
@@ -278,7 +273,7 @@ func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name
 		return
 	}
 	if name == "EVAL" {
-		// A script that was read and then failed is known from then on.
+		// The server knows a script that was parsed, even if its execution failed.
 		discard := server.NewPeer(bufio.NewWriter(io.Discard))
 		n.peers.Store(discard, &session{inside: true})
 		m.Server().Dispatch(discard, []string{"SCRIPT", "LOAD", args[0]})
@@ -292,7 +287,7 @@ var (
 	errorCode    = regexp.MustCompile(`^[A-Z]+ `)
 )
 
-// scriptError words the failure of a script, or of a command in it, as a real server does.
+// scriptError formats the error of a script, or of a command in it, like a real server.
 func scriptError(line, text, name string, args []string) string {
 	sha := args[0]
 	if name == "EVAL" {
@@ -304,7 +299,7 @@ func scriptError(line, text, name string, args []string) string {
 	return fmt.Sprintf("-%s script: %s, on @user_script:%s.\r\n", text, sha, line)
 }
 
-// answer answers what miniredis does not know, or says otherwise than a real server.
+// answer answers commands that miniredis lacks or answers differently from a real server.
 func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) bool {
 	if text, refused := refusedBefore(name, args); refused {
 		p.WriteError(text)
@@ -344,7 +339,7 @@ func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name s
 	return false
 }
 
-// greets answers a greeting that comes late, or with other commands.
+// greets answers a greeting that comes late or together with other commands.
 func (n *node) greets(p *server.Peer, s *session, name string, args []string) bool {
 	s.caller.mu.Lock()
 	reply, known := s.caller.greet(n.standing(), append([]string{name}, args...))
@@ -358,7 +353,7 @@ func (n *node) greets(p *server.Peer, s *session, name string, args []string) bo
 	return true
 }
 
-// role answers what the node is.
+// role answers ROLE.
 func (n *node) role(p *server.Peer) {
 	c := n.cluster
 	c.mu.Lock()
@@ -382,7 +377,7 @@ func (n *node) role(p *server.Peer) {
 	p.WriteRaw(fmt.Sprintf("*5\r\n$5\r\nslave\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n:%d\r\n", len(host), host, port, len(state), state, n.offset))
 }
 
-// info is what INFO says of replication, as far as anybody reads it.
+// info returns the fields of INFO about replication that clients read.
 func (n *node) info() string {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
@@ -393,7 +388,7 @@ func (n *node) info() string {
 	return fmt.Sprintf("# Replication\r\nrole:%s\r\nconnected_slaves:%d\r\n", role, len(n.replicas))
 }
 
-// refuse says no to what is not covered, loudly: see [covered].
+// refuse refuses a command that is not covered, and reports it; see [covered].
 func (n *node) refuse(p *server.Peer, name string, args []string) bool {
 	shown := args
 	if len(shown) > 4 {

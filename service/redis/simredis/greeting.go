@@ -7,32 +7,32 @@ import (
 	"sync"
 )
 
-// caller is what a server knows of a client by the greetings on one connection: commands
-// that client libraries send before the first one of a user.
+// caller is the state of a connection that greetings set. Greetings are commands that client libraries send before the
+// first command of the user.
 type caller struct {
 	mu       sync.Mutex // a client writes while its server reads
 	id       int
 	resp3    bool
 	name     string
 	tracking tracking
-	// greeted says that something was sent that is no greeting. From then on greetings take
-	// their time as everything does: an answer at once would overtake others.
+	// greeted means that the client has sent a command that is not a greeting. Later greetings travel through the network
+	// like other commands, because an immediate answer would overtake other answers.
 	greeted bool
-	unknown []string // names of commands that no server has, as they were written
+	unknown []string // names of unknown commands in their original spelling
 }
 
-// standing is what a server says of itself to a client that greets it.
+// standing is the state of the server in answers to greetings.
 type standing struct {
 	mode string
-	role string // empty: it has none, as a sentinel
+	role string // empty for a sentinel
 }
 
-// isGreeting says whether [caller.greet] may answer a command.
+// isGreeting reports whether [caller.greet] may answer a command.
 func isGreeting(words []string) bool {
 	return strings.EqualFold(words[0], "hello") || strings.EqualFold(words[0], "client")
 }
 
-// atOnce answers what a client has written if it is greetings alone.
+// atOnce answers commands without delay if all of them are greetings.
 func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (reply string, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (rep
 			answer, known = c.reply(t, at, words)
 		}
 		if !known {
-			// All or nothing; what was done so far is done again in its turn.
+			// All or nothing. The greetings so far are executed again when they arrive.
 			c.greeted = true
 			c.resp3, c.name, c.tracking = resp3, name, tracked
 			return "", false
@@ -58,7 +58,7 @@ func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (rep
 	return b.String(), true
 }
 
-// reply answers a greeting, or says what is wrong with it.
+// reply answers a greeting, or returns its error.
 func (c *caller) reply(t table, at standing, words []string) (reply string, known bool) {
 	if text, wrong := t.misused(words, false); wrong {
 		return failure(text), true
@@ -66,8 +66,7 @@ func (c *caller) reply(t table, at standing, words []string) (reply string, know
 	return c.greet(at, words)
 }
 
-// greet answers a greeting that is well formed. known is false for what the simulation
-// does not do as a real server does.
+// greet answers a well-formed greeting. known is false if the simulation does not execute it like a real server.
 func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 	if strings.EqualFold(words[0], "hello") {
 		c.tracking.caching = false
@@ -96,7 +95,7 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 			return ":0\r\n", true
 		}
 		return ":-1\r\n", true
-	case "NO-EVICT": // nothing is evicted for want of memory
+	case "NO-EVICT": // the simulation evicts nothing
 		if option != "ON" && option != "OFF" {
 			return failure(syntaxError), true
 		}
@@ -117,7 +116,7 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 	return "", false
 }
 
-// hello answers HELLO, as a server does that asks for no password.
+// hello answers HELLO like a server without a password.
 func (c *caller) hello(at standing, words []string) string {
 	version := 0
 	if len(words) > 1 {
@@ -168,7 +167,7 @@ func (c *caller) hello(at standing, words []string) string {
 	return c.mapOf(says)
 }
 
-// mapOf is keys and values as the client's version of the protocol has them.
+// mapOf formats keys and values for the protocol version of the client.
 func (c *caller) mapOf(says []string) string {
 	if c.resp3 {
 		return fmt.Sprintf("%%%d\r\n%s", len(says)/2, strings.Join(says, ""))
@@ -176,7 +175,7 @@ func (c *caller) mapOf(says []string) string {
 	return fmt.Sprintf("*%d\r\n%s", len(says), strings.Join(says, ""))
 }
 
-// fields is a map of texts.
+// fields formats a map of texts.
 func (c *caller) fields(texts ...string) string {
 	for i, text := range texts {
 		texts[i] = bulk(text)
@@ -184,7 +183,7 @@ func (c *caller) fields(texts ...string) string {
 	return c.mapOf(texts)
 }
 
-// pushed returns a message to a subscriber.
+// pushed formats a message for a subscriber.
 func (c *caller) pushed(parts ...string) string {
 	kind := "*"
 	if c.resp3 {
@@ -218,7 +217,7 @@ func (c *caller) missing(t table, asked [][]string) {
 	}
 }
 
-// written is the name as it was written.
+// written returns the original spelling of a name.
 func (c *caller) written(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +236,7 @@ const (
 	badName     = "ERR Client names cannot contain spaces, newlines or special characters."
 )
 
-// validName says whether a connection may be called so.
+// validName reports whether a text is a valid name of a connection.
 func validName(name string) bool {
 	for _, b := range []byte(name) {
 		if b < '!' || b > '~' {

@@ -11,7 +11,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// Healthy tells what the cluster lacks, asked past the network.
+// Healthy returns an error that describes why the cluster is not healthy. It bypasses the network.
 func (c *cluster) Healthy(context.Context) error {
 	for _, n := range c.seats {
 		switch {
@@ -61,7 +61,7 @@ func (c *cluster) Healthy(context.Context) error {
 	return nil
 }
 
-// masters are all that run and take themselves for a master. Needs mu.
+// masters returns all running nodes that consider themselves masters. The caller must hold mu.
 func (c *cluster) masters() []string {
 	var names []string
 	for _, n := range c.data {
@@ -72,7 +72,7 @@ func (c *cluster) masters() []string {
 	return names
 }
 
-// Leaders returns all nodes that take themselves for a master.
+// Leaders returns all nodes that consider themselves masters.
 func (c *cluster) Leaders(context.Context) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *cluster) Leader(context.Context) (string, error) {
 	return "", fmt.Errorf("the topology %s has no master", c.topology)
 }
 
-// elected is the master that a majority of all sentinels name. Needs mu.
+// elected returns the master that a majority of all sentinels names. The caller must hold mu.
 func (c *cluster) elected() (string, error) {
 	votes := map[string]int{}
 	for _, s := range c.sentinels {
@@ -138,8 +138,8 @@ func (c *cluster) Promote(ctx context.Context, name string) (string, error) {
 	return name, nil
 }
 
-// promoteByHand does the work of an operator: one replica becomes the master, the
-// address of the service moves to it, and the others are told to follow it.
+// promoteByHand acts like an operator. It makes a replica the master, moves the address of the service to it, and configures
+// the other nodes to follow it.
 func (c *cluster) promoteByHand(old, name string) (string, error) {
 	var chosen *node
 	c.mu.Lock()
@@ -157,7 +157,7 @@ func (c *cluster) promoteByHand(old, name string) (string, error) {
 	c.service = chosen
 	c.host.Move(c.address, chosen.index)
 	c.mu.Unlock()
-	// Connections through an address that moves are ended with it.
+	// Moving the address ends its connections.
 	for _, n := range c.data {
 		if n == chosen {
 			continue
@@ -170,7 +170,7 @@ func (c *cluster) promoteByHand(old, name string) (string, error) {
 	return chosen.Name, nil
 }
 
-// failOver asks the sentinels for it, the master's health notwithstanding.
+// failOver requests a failover from the sentinels, even if the master is healthy.
 func (c *cluster) failOver(ctx context.Context, old, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, redis.FailoverLimit)
 	defer cancel()
@@ -196,7 +196,7 @@ func (c *cluster) failOver(ctx context.Context, old, name string) (string, error
 	}
 }
 
-// tellToFailOver tells the first sentinel that runs, if it is not at it already.
+// tellToFailOver sends the order to the first running sentinel, unless its failover has begun.
 func (c *cluster) tellToFailOver(name string, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

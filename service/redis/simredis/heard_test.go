@@ -21,11 +21,11 @@ import (
 	"lockbench/service/redis"
 )
 
-// The conformance file has every command, with its options, and every script that the locks of the
-// catalog send during the conformance suite for locks. So a new lock cannot be forgotten.
+// The conformance files contain every command, with its options, and every script that the locks of the catalog send during
+// the conformance suite for locks. So a new lock cannot be forgotten.
 func TestEverythingHeardIsCompared(t *testing.T) {
 	if !worldtest.IsAlone(t) {
-		t.Parallel() // in a process of its own
+		t.Parallel() // the test runs in its own process
 	}
 	worldtest.Alone(t, func() {
 		tried := map[string]bool{}
@@ -35,8 +35,8 @@ func TestEverythingHeardIsCompared(t *testing.T) {
 				tried[shape(all[0], all[1:])] = true
 			}
 		}
-		heard := map[string]string{} // and from which lock
-		// One bubble for all: go-redis keeps timers that no other may touch.
+		heard := map[string]string{} // by command: the lock that sent it
+		// All locks share a bubble, because go-redis keeps timers that no other bubble may use.
 		synctest.Test(t, func(t *testing.T) {
 			for _, entry := range catalog.All() {
 				if entry.Service != "" && entry.Service != redis.Name || entry.Library != nil {
@@ -69,20 +69,19 @@ func TestEverythingHeardIsCompared(t *testing.T) {
 	})
 }
 
-// unasked are scripts that the suite gives no lock a reason to send, and those of locks that
-// are wrong on purpose, which it is not put to. That they are compared is seen to by their
-// files alone.
+// unasked are scripts that no lock sends during the suite, and the scripts of mutants, which do not run the suite. Only
+// their own conformance files compare them.
 func unasked(file string) bool {
 	return strings.Contains(file, "/mutants/") || strings.HasSuffix(file, "renew_read.lua")
 }
 
-// heardOptions are options that make a lock send something else than by default.
+// heardOptions are options with which a lock sends other commands than by default.
 var heardOptions = map[string][]map[string]string{
 	"redisson":      {{"latch": "off"}},
 	"redisson-fair": {{"form": "F0"}, {"form": "F1"}, {"form": "F2"}, {"form": "F3"}},
 }
 
-// listen puts a lock through the suite and adds what its servers heard.
+// listen runs the suite on a lock and adds the commands that its servers got.
 func listen(t *testing.T, entry catalog.Lock, options map[string]string, heard map[string]string) error {
 	topology := entry.Topologies[0]
 	if topology == locks.None {
@@ -111,7 +110,7 @@ func listen(t *testing.T, entry catalog.Lock, options map[string]string, heard m
 				if err != nil {
 					return nil, err
 				}
-				c.servers.foreign.Store(false) // what is heard is to be known
+				c.servers.foreign.Store(false) // restrict the scripts to the compared ones
 				l, err := opener(ctx, at)
 				return heardLocker{l, client}, err
 			},
@@ -120,7 +119,7 @@ func listen(t *testing.T, entry catalog.Lock, options map[string]string, heard m
 	})
 }
 
-// heardLocker ends its client with itself.
+// heardLocker closes its client together with the lock.
 type heardLocker struct {
 	locks.Locker
 	client world.Client
@@ -130,11 +129,11 @@ func (l heardLocker) Close() error {
 	return errors.Join(l.Locker.Close(), l.client.Close(context.Background()))
 }
 
-// optionWords change what a command does.
+// optionWords are words that change the effect of a command.
 var optionWords = strings.Fields("NX XX GT LT CH INCR GET KEEPTTL EX PX EXAT PXAT WITHSCORES LIMIT REV BYSCORE BYLEX COUNT " +
 	"LOAD EXISTS FLUSH SETNAME SETINFO GETNAME LEFT RIGHT ASYNC SYNC")
 
-// shape is a command without its values: its name and options, or the digest of its script.
+// shape returns a command without its values: the name with options, or the digest of the script.
 func shape(name string, args []string) string {
 	name = strings.ToUpper(name)
 	switch {
@@ -153,7 +152,7 @@ func shape(name string, args []string) string {
 	return strings.Join(parts, " ")
 }
 
-// scriptFiles are all scripts of the project's locks.
+// scriptFiles returns all scripts of the project's locks.
 func scriptFiles(t *testing.T) []string {
 	files, err := filepath.Glob("../../../locks/*/*.lua")
 	if err != nil || len(files) == 0 {

@@ -11,7 +11,7 @@ import (
 	"lockbench/service"
 )
 
-// TTL looks how much longer the master keeps a key.
+// TTL returns the remaining time to live of a key on the master.
 func (c *cluster) TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error) {
 	if c.topology == locks.Independent {
 		return 0, "", fmt.Errorf("the topology %s has no single server that keeps a key", c.topology)
@@ -23,8 +23,8 @@ func (c *cluster) TTL(ctx context.Context, key string) (ttl time.Duration, node 
 	return ttl, node, err
 }
 
-// Kept lists what the masters keep, and for how much longer; of a key that several
-// keep, the longest.
+// Kept returns the keys on the masters with their remaining times to live. If several masters have a key, it returns the
+// longest time.
 func (c *cluster) Kept(ctx context.Context) (map[string]time.Duration, error) {
 	kept := map[string]time.Duration{}
 	for _, name := range c.Leaders(ctx) {
@@ -43,12 +43,12 @@ func (c *cluster) Kept(ctx context.Context) (map[string]time.Duration, error) {
 	return kept, nil
 }
 
-// look reads a node's data past the network, as of its own clock.
+// look reads a node's data at the time of its clock. It bypasses the network.
 func (c *cluster) look(name string, read func(*miniredis.Miniredis)) error {
 	return c.order(name, func(m *miniredis.Miniredis) []string { read(m); return nil })
 }
 
-// keptFor answers in whole milliseconds, as PTTL does.
+// keptFor rounds to whole milliseconds, like PTTL.
 func keptFor(m *miniredis.Miniredis, key string) time.Duration {
 	switch ttl := m.DB(0).TTL(key); {
 	case !m.DB(0).Exists(key):

@@ -19,21 +19,20 @@ import (
 	"lockbench/internal/world/sim"
 )
 
-// Model is Redis.
+// Model is the model of Redis.
 type Model struct {
-	heard func(name string, args []string) // for tests: what servers execute
+	heard func(name string, args []string) // for tests: gets the commands that servers execute
 }
 
 var _ sim.Model = Model{}
 
-// About is the few words that the screen shows.
+// About returns a short description for the screen.
 func (Model) About() string { return "in-memory Redis" }
 
-// Covers is what reports say that it is a model of.
+// Covers returns the description of the model in reports.
 func (Model) Covers() string { return "Redis and of its replication" }
 
-// Purpose knows go-redis, which renews subscriptions, and looks in the background whether
-// a server is back.
+// Purpose recognizes connections of go-redis that renew subscriptions or check in the background whether a server is back.
 func (Model) Purpose(function string) (sim.Purpose, bool) {
 	switch {
 	case !strings.Contains(function, "go-redis/"):
@@ -45,8 +44,8 @@ func (Model) Purpose(function string) (sim.Purpose, bool) {
 	return sim.Operation, false
 }
 
-// AtOnce answers the greetings with which a client sets up a connection: libraries wait for
-// them under a mutex.
+// AtOnce answers the greetings with which a client sets up a connection. Libraries hold a mutex while they wait for the
+// answers.
 func (n *node) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
 	known, ok := n.callers.Load(l)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"lockbench/service"
 )
 
-// seat is what data nodes and sentinels have in common: a place in the cluster.
+// seat is the common part of data nodes and sentinels.
 type seat struct {
 	service.Node
 	cluster *cluster
@@ -22,36 +22,35 @@ type seat struct {
 	clock   sim.Clock
 }
 
-// alive says whether the server's process is there, stopped or not.
+// alive reports whether the server's process exists, stopped or not.
 func (s *seat) alive() bool { return s.cluster.host.Alive(s.index) }
 
-// running says whether it does anything.
+// running reports whether the process exists and is not stopped.
 func (s *seat) running() bool { return s.cluster.host.Running(s.index) }
 
-// tell sends something from one server to another.
+// tell sends a message from one server to another.
 func (s *seat) tell(to *seat, talk any) { s.cluster.host.Send(s.index, to.index, talk) }
 
-// ShiftClock lets the server's clock be wrong.
+// ShiftClock shifts the server's clock.
 func (s *seat) ShiftClock(by time.Duration, drift float64) { s.clock.Shift(by, drift) }
 
-// node is one server that holds data.
+// node is a server with data.
 type node struct {
 	seat
 
-	readonly atomic.Bool // a replica, to those who write
+	readonly atomic.Bool // it is a replica and refuses writes
 	redis    atomic.Pointer[miniredis.Miniredis]
 
-	// exec is held while one command runs, with everything that comes of it. Nothing
-	// waits under it: commands that wait for others run without.
+	// exec is held during a command and its effects. Commands that wait for other clients run without it.
 	exec    sync.Mutex
 	dirty   []string            // keys that the running command has written
-	scripts map[string]shortcut // by digest, as the server knows them
+	scripts map[string]shortcut // the scripts that the server knows, by digest
 	peers   sync.Map            // *server.Peer to *session: connections
 	callers sync.Map            // sim.Line to *caller: the same, to the network
-	dialled atomic.Int64        // how many there were
-	kept    []entry             // what it has on disk while it is down
+	dialled atomic.Int64        // the number of connections so far
+	kept    []entry             // the data on disk while it is down
 
-	cached      atomic.Bool // some connection has said CLIENT TRACKING ON
+	cached      atomic.Bool // some connection has sent CLIENT TRACKING ON
 	readers     readers     // guarded by exec
 	replication             // guarded by cluster.mu
 }
@@ -61,28 +60,28 @@ var (
 	_ sim.Streamer = (*node)(nil)
 )
 
-// session is what a node knows of one connection.
+// session is the state of one connection.
 type session struct {
-	inside bool     // the hook runs a command itself, and is called for it once more
-	queued []string // keys of the writes that wait for EXEC
-	// commands are all that wait for EXEC.
+	inside bool     // the hook executes a command itself and is called again for it
+	queued []string // keys of the queued writes
+	// commands are all queued commands.
 	commands [][]string
 	multi    bool
 	wrote    int64 // the offset after its last write
 	caller   *caller
-	known    bool // the caller is that of the connection
-	// met is that caller for the goroutines of other connections.
+	known    bool // the caller of the connection is known
+	// met is the caller, for the goroutines of other connections.
 	met atomic.Pointer[caller]
 }
 
-// Start starts the node with the data that it has.
+// Start starts the node with its data.
 func (n *node) Start(keepData bool) {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
 	// The server starts with its first connection, which stays unused.
 	first, err := m.Dial()
 	if err != nil {
-		panic(err) // cannot be: nothing is listened on
+		panic(err) // impossible, because nothing listens
 	}
 	_ = first.Close()
 	m.Server().SetPreHook(n.hook)
@@ -124,8 +123,7 @@ func (n *node) End() {
 	}
 }
 
-// Resumed is the end of a pause. If another was promoted by hand meanwhile, this one has
-// not heard of it.
+// Resumed is called at the end of a pause. The node does not know of a promotion by hand during the pause.
 func (n *node) Resumed() {
 	c := n.cluster
 	c.mu.Lock()
@@ -136,7 +134,7 @@ func (n *node) Resumed() {
 	}
 }
 
-// Serve takes a connection.
+// Serve serves a connection.
 func (n *node) Serve(c net.Conn, l sim.Line) {
 	m := n.redis.Load()
 	if m == nil {
@@ -150,11 +148,11 @@ func (n *node) Serve(c net.Conn, l sim.Line) {
 	})
 }
 
-// introduction is the first command on every connection. No client sends it: it tells the
-// hook, which knows peers alone, whose connection it is.
+// introduction is the first command on every connection. The simulation sends it, so that the hook can map the peer to
+// its connection.
 const introduction = "LOCKBENCH-INTRODUCTION"
 
-// introduced is a connection that begins with its introduction.
+// introduced is a connection whose first command is its introduction.
 type introduced struct {
 	net.Conn
 	first []byte
@@ -187,7 +185,7 @@ func (n *node) introduce(s *session, args []string) {
 	})
 }
 
-// standing is what it says of itself.
+// standing returns the state of the node for greetings.
 func (n *node) standing() standing {
 	if n.readonly.Load() {
 		return standing{mode: "standalone", role: "replica"}
@@ -221,7 +219,7 @@ func (n *node) ShiftClock(by time.Duration, drift float64) {
 	}
 }
 
-// setClock tells the server its own time before a command. Needs exec.
+// setClock sets the server's time before a command. The caller must hold exec.
 func (n *node) setClock(m *miniredis.Miniredis) {
 	if n.clock.Touched() {
 		m.SetTime(n.clock.Now())

@@ -23,7 +23,7 @@ func (c *cluster) Orders() map[string]service.Order {
 	}
 }
 
-// Flush makes a node forget everything.
+// Flush deletes all data of a node.
 func (c *cluster) Flush(_ context.Context, node string) error {
 	n, err := c.node(node)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *cluster) Flush(_ context.Context, node string) error {
 	})
 }
 
-// Evict makes a node forget all keys that have an end.
+// Evict deletes all keys of a node that expire.
 func (c *cluster) Evict(_ context.Context, node string) error {
 	return c.order(node, func(m *miniredis.Miniredis) (gone []string) {
 		for _, key := range m.DB(0).Keys() {
@@ -54,12 +54,12 @@ func (c *cluster) Evict(_ context.Context, node string) error {
 func (c *cluster) Poison(_ context.Context, node, key string) error {
 	return c.order(node, func(m *miniredis.Miniredis) []string {
 		m.DB(0).Del(key)
-		_, _ = m.DB(0).Push(key, "poison") // nothing is in its way
+		_, _ = m.DB(0).Push(key, "poison") // the key does not exist
 		return []string{key}
 	})
 }
 
-// Cure takes it away.
+// Cure deletes the list.
 func (c *cluster) Cure(_ context.Context, node, key string) error {
 	return c.order(node, func(m *miniredis.Miniredis) []string {
 		if m.DB(0).Type(key) == "list" {
@@ -69,7 +69,7 @@ func (c *cluster) Cure(_ context.Context, node, key string) error {
 	})
 }
 
-// order changes a node's data past the network; what it changed goes to the replicas.
+// order changes a node's data and sends the changes to the replicas. It bypasses the network.
 func (c *cluster) order(name string, change func(*miniredis.Miniredis) (changed []string)) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *cluster) order(name string, change func(*miniredis.Miniredis) (changed 
 	return nil
 }
 
-// Busy lets a server stand still for a while: it does nothing, and its connections live.
+// Busy blocks a server for a while. Its connections stay open.
 func (c *cluster) Busy(_ context.Context, name string, d time.Duration) error {
 	s, err := c.seat(name)
 	if err != nil {

@@ -6,30 +6,29 @@ import (
 	"time"
 )
 
-// replicationTick is how often a node does what it does by the clock: a replica
-// asks again for what it has lost, and tells how far it is.
+// replicationTick is the period in which a replica requests lost data again and reports its offset.
 const replicationTick = time.Second
 
 // replication is the part of one node in replication. A master copies the state of every key that a
 // command has written, in order, and a replica installs it.
 //
-//	replica  ── ask ──▶ master       everything from the beginning
+//	replica  ── ask ──▶ master       requests all data
 //	         ◀─ whole ─
-//	         ◀─ part ──              repeatedly; after a gap, or a part of another
-//	         ── done ─▶              master, the replica asks again
+//	         ◀─ part ──              repeatedly; after a gap, or a part from another
+//	         ── done ─▶              master, the replica requests all data again
 //
-// Copying state needs no second execution of scripts. As with a real server, an acknowledged write is
-// only on the master until the copy has arrived.
+// Because state is copied, replicas do not execute scripts. As with a real server, an acknowledged write is only on the
+// master until the copy has arrived.
 type replication struct {
-	following string // the master; empty: this node is one
-	life      int    // of the master, new with each start and each promotion
-	offset    int64  // how much was written, or applied
-	online    bool   // of a replica: it has the whole and hears the parts
+	following string // the master; empty if this node is a master
+	life      int    // the number of the master's life, which changes with each start and promotion
+	offset    int64  // the number of changes written or applied
+	online    bool   // of a replica: it has all data and receives the parts
 	source    int    // of a replica: the life of the master that it follows
 	asked     time.Time
-	replicas  map[string]*replica // of a master: those that hear it
-	waiting   chan struct{}       // closed when a replica tells how far it is
-	last      time.Time           // of a replica: when it heard of its master
+	replicas  map[string]*replica // of a master: its replicas
+	waiting   chan struct{}       // closed when a replica reports its offset
+	last      time.Time           // of a replica: the time of the last message from its master
 }
 
 type replica struct {
@@ -59,14 +58,13 @@ type (
 	brokenOff struct{ life int }
 )
 
-// begin is the start of a node's process. Needs cluster.mu.
+// begin starts replication when a node's process starts. The caller must hold cluster.mu.
 func (n *node) begin() {
 	n.life++
 	n.replicas, n.waiting, n.online, n.last = map[string]*replica{}, make(chan struct{}), false, time.Now()
 }
 
-// follow makes the node a replica of another; its own data stays until the whole of
-// the other's arrives.
+// follow makes the node a replica of another node. It keeps its own data until all data of the other node arrives.
 func (n *node) follow(master string) {
 	c := n.cluster
 	c.mu.Lock()
@@ -76,7 +74,7 @@ func (n *node) follow(master string) {
 	n.ask()
 }
 
-// promote makes it a master.
+// promote makes the node a master.
 func (n *node) promote() {
 	c := n.cluster
 	c.mu.Lock()
@@ -90,7 +88,7 @@ func (n *node) promote() {
 	n.readonly.Store(false)
 }
 
-// ask asks the master for everything. Needs cluster.mu.
+// ask requests all data from the master. The caller must hold cluster.mu.
 func (n *node) ask() {
 	if master, err := n.cluster.node(n.following); err == nil {
 		n.asked = time.Now()
@@ -98,8 +96,8 @@ func (n *node) ask() {
 	}
 }
 
-// replicate sends what a command has written to the replicas and returns the offset
-// after it. Called under exec, so in order.
+// replicate sends the changes of a command to the replicas and returns the offset after them. The caller holds exec, so the
+// changes are in order.
 func (n *node) replicate(entries []entry, published []string) int64 {
 	c := n.cluster
 	if !c.replicates() {
@@ -115,7 +113,7 @@ func (n *node) replicate(entries []entry, published []string) int64 {
 	return n.offset
 }
 
-// spread tells all replicas. Needs cluster.mu.
+// spread sends a message to all replicas. The caller must hold cluster.mu.
 func (n *node) spread(talk any) {
 	for _, r := range n.cluster.data {
 		if n.replicas[r.Name] != nil {
@@ -124,7 +122,7 @@ func (n *node) spread(talk any) {
 	}
 }
 
-// Ticks is how often a node does something by the clock.
+// Ticks returns the period of Tick.
 func (n *node) Ticks() (least, most time.Duration) {
 	if !n.cluster.replicates() {
 		return 0, 0
@@ -132,7 +130,7 @@ func (n *node) Ticks() (least, most time.Duration) {
 	return replicationTick, replicationTick
 }
 
-// Tick is what a node does once a second.
+// Tick is called once a second.
 func (n *node) Tick() {
 	c := n.cluster
 	c.mu.Lock()
@@ -147,7 +145,7 @@ func (n *node) Tick() {
 	}
 }
 
-// Hear is what another server tells this one.
+// Hear handles a message from another server.
 func (n *node) Hear(who int, talk any) {
 	from := n.cluster.seats[who]
 	switch talk := talk.(type) {
@@ -174,7 +172,7 @@ func (n *node) Hear(who int, talk any) {
 	}
 }
 
-// sendWhole answers a replica that asks for everything.
+// sendWhole sends all data to a replica.
 func (n *node) sendWhole(to *seat) {
 	n.exec.Lock() // no command may come between the copy and the offset
 	defer n.exec.Unlock()
@@ -222,7 +220,7 @@ func (n *node) takePart(from *seat, p part) {
 		return
 	}
 	if n.source != p.life || n.offset != p.from {
-		// Something was lost on the way, or the master is not the one that it was.
+		// A part was lost, or the master has changed.
 		n.online = false
 		n.ask()
 		c.mu.Unlock()
@@ -249,7 +247,7 @@ func (n *node) takePart(from *seat, p part) {
 	}
 }
 
-// acked notes how far a replica is.
+// acked records the offset of a replica.
 func (n *node) acked(from *seat, d doneTo) {
 	c := n.cluster
 	c.mu.Lock()
@@ -263,7 +261,7 @@ func (n *node) acked(from *seat, d doneTo) {
 	n.waiting = make(chan struct{})
 }
 
-// enoughReplicas is min-replicas-to-write: as many as asked for were heard of lately.
+// enoughReplicas implements min-replicas-to-write: it reports whether enough replicas have sent a message recently.
 func (n *node) enoughReplicas() bool {
 	c := n.cluster
 	if c.settings.minReplicas == 0 || !c.replicates() {
@@ -280,10 +278,10 @@ func (n *node) enoughReplicas() bool {
 	return good >= c.settings.minReplicas
 }
 
-// drop ends the connections of all clients, as a server does that is demoted.
+// drop ends the connections of all clients, like a server that is demoted.
 func (n *node) drop() { n.cluster.host.HangUp(n.index) }
 
-// demote makes a master a replica, by order of a sentinel.
+// demote makes a master a replica by the order of a sentinel.
 func (n *node) demote(master string) {
 	c := n.cluster
 	c.mu.Lock()
@@ -298,7 +296,7 @@ func (n *node) demote(master string) {
 	}
 }
 
-// Offsets returns how much each data node has written or applied.
+// Offsets returns the number of changes that each data node has written or applied.
 func (c *cluster) Offsets(context.Context) map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +309,7 @@ func (c *cluster) Offsets(context.Context) map[string]int64 {
 	return offsets
 }
 
-// Nudge writes something to the master's stream that touches no key.
+// Nudge adds a change to the master's stream that affects no key.
 func (c *cluster) Nudge(_ context.Context, master string) error {
 	n, err := c.node(master)
 	if err != nil {

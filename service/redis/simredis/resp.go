@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// parseCommands reads what a client wrote: whole commands, as client libraries
-// write them. What cannot be read is left out.
+// parseCommands parses complete commands in the form that client libraries write. It skips everything else.
 func parseCommands(b []byte) [][]string {
 	commands, _ := parseWhole(b)
 	return commands
 }
 
-// parseWhole is parseCommands, and says whether that was all.
+// parseWhole is parseCommands, and reports whether the text contains nothing else.
 func parseWhole(b []byte) (commands [][]string, whole bool) {
 	for len(b) > 0 {
 		command, rest := parseCommand(b)
@@ -52,7 +51,7 @@ func parseHead(b []byte, kind byte) (n int, rest []byte, ok bool) {
 	return n, b[end+2:], err == nil
 }
 
-// elements splits a list that a server has said into what is in it; nil if it is no list.
+// elements splits the list in an answer into its elements. It returns nil for an answer that is not a list.
 func elements(said string) (all []string) {
 	count, rest, ok := parseHead([]byte(said), '*')
 	if !ok {
@@ -66,13 +65,13 @@ func elements(said string) (all []string) {
 	return all
 }
 
-// elementSize is how long the first thing is that a server has said.
+// elementSize returns the length of the first element of a text.
 func elementSize(said []byte) int {
 	line := bytes.Index(said, []byte("\r\n")) + 2
 	if line < 2 {
 		return len(said)
 	}
-	n, _ := strconv.Atoi(string(said[1 : line-2])) // no number: it has nothing below it
+	n, _ := strconv.Atoi(string(said[1 : line-2])) // the element has no parts if this is not a number
 	size := line
 	switch said[0] {
 	case '$':
@@ -92,7 +91,7 @@ func elementSize(said []byte) int {
 	return size
 }
 
-// bulks is a list of texts as a server sends it.
+// bulks formats a list of texts.
 func bulks(items ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(items))
@@ -102,7 +101,7 @@ func bulks(items ...string) string {
 	return b.String()
 }
 
-// bulk is a text, number a number, and failure an error as a server sends them.
+// bulk formats a text, number a number, and failure an error.
 func bulk(text string) string    { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 func number(n int) string        { return fmt.Sprintf(":%d\r\n", n) }
 func failure(text string) string { return "-" + text + "\r\n" }

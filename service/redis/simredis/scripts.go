@@ -14,7 +14,7 @@ import (
 //go:embed scripts.txt
 var comparedText string
 
-// compared are their digests.
+// compared are the digests of these scripts.
 var compared = sync.OnceValue(func() map[string]bool {
 	digests := map[string]bool{}
 	for line := range strings.Lines(comparedText) {
@@ -37,12 +37,12 @@ func (c *cluster) unknownScript(name string, args []string) bool {
 	case name == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "load"):
 		text = args[1]
 	default:
-		return false // a digest leads to what came as a text before
+		return false // the text with this digest was checked when it came
 	}
 	return !compared()[digest(text)]
 }
 
-// digest is how servers name a script.
+// digest returns the digest by which servers identify a script.
 func digest(text string) string {
 	sum := sha1.Sum([]byte(text))
 	return hex.EncodeToString(sum[:])

@@ -7,56 +7,56 @@ import (
 	"lockbench/internal/world/sim"
 )
 
-// The times of a sentinel. Those that a real one lets be set are those of the local
-// world; the others are its built-in ones.
+// The times of a sentinel. Those that can be configured are equal to those of world local, and the others are constants of
+// Redis.
 const (
-	// It looks at every server after each of these, drawn: three sentinels that look at
-	// the same moments see the same, all stand for election, and split the votes.
+	// A sentinel checks every server after a random one of these periods: three sentinels that check at
+	// the same time would see the same, all stand for election, and split the votes.
 	sentinelTickMin = 50 * time.Millisecond
 	sentinelTickMax = 100 * time.Millisecond
-	downAfter       = 500 * time.Millisecond // silence that makes a server count as down
-	askPeriod       = time.Second            // between questions to the others
-	answerFresh     = 5 * time.Second        // as long an answer of another counts
+	downAfter       = 500 * time.Millisecond // silence after which a server counts as down
+	askPeriod       = time.Second            // between questions to other sentinels
+	answerFresh     = 5 * time.Second        // the life of an answer of another sentinel
 	publishPeriod   = 500 * time.Millisecond // for announcements of the master to the other sentinels
-	failoverTimeout = 2 * time.Second        // an election, or a promotion, that takes longer is given up
-	desyncMax       = time.Second            // drawn, so that two do not try at the same moment again and again
-	lookPeriod      = time.Second            // between looks at the server that is being promoted
-	doubtPeriod     = 4 * publishPeriod      // a second master is left in peace for so long
+	failoverTimeout = 2 * time.Second        // the limit of an election and of a promotion
+	desyncMax       = time.Second            // the bound of a random delay, so that two sentinels do not collide again and again
+	lookPeriod      = time.Second            // between checks of the server that is being promoted
+	doubtPeriod     = 4 * publishPeriod      // how long a sentinel tolerates a second master
 	quorum          = 2
 )
 
-// sentinel watches the data nodes and promotes a replica when the master is down:
-// a model of what Redis Sentinel does, with its messages on the simulated network.
+// sentinel is a model of Redis Sentinel. It watches the data nodes, promotes a replica when the master is down, and sends its
+// messages over the simulated network.
 //
-//	watching ──down by its own eyes, and by a quorum's──▶ election ──majority──▶ promotion
-//	   ▲                                                     │                      │
-//	   └────────────given up after failoverTimeout───────────┴──────────────────────┤
-//	   └────────────────────── told to all, +switch-master ◀────────────────────────┘
+//	watching ──down for itself and for a quorum──▶ election ──majority──▶ promotion
+//	   ▲                                              │                       │
+//	   ├─────────── abandoned after failoverTimeout ──┴───────────────────────┤
+//	   └─────────── announced to all, +switch-master ─────────────────────────┘
 //
-// Everything in it is guarded by cluster.mu, which the methods that are not exported need.
+// cluster.mu guards all fields. Callers of unexported methods must hold it.
 type sentinel struct {
 	seat
 
-	// The part that a sentinel writes into its file and knows after a restart.
+	// The fields that a sentinel writes to its file and keeps across restarts.
 	master       string
-	epoch        int            // the newest that it has heard of
-	config       int            // the epoch in which the master became one
-	votes        map[int]string // for which sentinel it voted, by epoch
-	lastFailover time.Time      // of any that it knows of
+	epoch        int            // the newest known epoch
+	config       int            // the epoch in which the current master was promoted
+	votes        map[int]string // by epoch: the sentinel for which it voted
+	lastFailover time.Time      // the time of the last known failover
 
-	seen       map[string]sighting  // what each data node last said
-	doubts     map[string]time.Time // others that take themselves for masters or follow another, since when
-	down       map[string]opinion   // what the other sentinels think of the master
+	seen       map[string]sighting  // the last answer of each data node
+	doubts     map[string]time.Time // since when other nodes consider themselves masters or follow another node
+	down       map[string]opinion   // the opinions of the other sentinels about the master
 	inquired   time.Time            // of the others
 	published  time.Time
 	switched   time.Time
 	attempt    *attempt
 	subscribed []sim.Line
 	callers    map[sim.Line]*caller
-	dialled    int // how many callers there were
+	dialled    int // the number of callers so far
 }
 
-// sighting is what a data node says of itself.
+// sighting is the state of a data node as the node reports it.
 type sighting struct {
 	at        time.Time
 	following string
@@ -69,16 +69,16 @@ type opinion struct {
 	down bool
 }
 
-// attempt is a failover that this sentinel tries.
+// attempt is a failover of this sentinel.
 type attempt struct {
 	epoch   int
 	started time.Time
 	elected map[string]bool
-	chosen  string // being promoted
+	chosen  string // the replica that is being promoted
 	since   time.Time
 	looked  time.Time
-	forced  bool   // by order: the master need not be down
-	prefer  string // by order: this replica
+	forced  bool   // ordered; the master need not be down
+	prefer  string // ordered: the replica to promote
 }
 
 // Messages between sentinels.
@@ -108,7 +108,7 @@ var (
 	_ sim.Directory = (*sentinel)(nil)
 )
 
-// Start is the start of its process. What it has written into its file it always keeps.
+// Start starts the process. It keeps the fields of its file.
 func (s *sentinel) Start(bool) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -125,14 +125,14 @@ func (s *sentinel) Start(bool) {
 	s.switched = now
 }
 
-// End and Resumed change nothing: it has a file, and what it has missed the others tell it.
+// End and Resumed change nothing. The sentinel has its file and gets missed news from the others.
 func (s *sentinel) End()     {}
 func (s *sentinel) Resumed() {}
 
-// Ticks is how often it looks.
+// Ticks returns the period of Tick.
 func (s *sentinel) Ticks() (least, most time.Duration) { return sentinelTickMin, sentinelTickMax }
 
-// Tick is what a sentinel does ten times a second or more.
+// Tick is called ten times a second or more.
 func (s *sentinel) Tick() {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *sentinel) Tick() {
 	s.mend(now)
 }
 
-// Hear is what others tell a sentinel.
+// Hear handles a message from another server.
 func (s *sentinel) Hear(who int, talk any) {
 	from := s.cluster.seats[who]
 	s.cluster.mu.Lock()
@@ -175,12 +175,12 @@ func (s *sentinel) Hear(who int, talk any) {
 	}
 }
 
-// isDown says whether a data node has been silent for too long.
+// isDown reports whether a data node has been silent for too long.
 func (s *sentinel) isDown(name string, now time.Time) bool {
 	return now.Sub(s.seen[name].at) > downAfter
 }
 
-// opine answers another sentinel with its view, and with its vote if the other wants it.
+// opine sends its opinion to another sentinel, and its vote if requested.
 func (s *sentinel) opine(from *seat, q askDown, now time.Time) saysDown {
 	if q.candidate && q.master == s.master {
 		s.epoch = max(s.epoch, q.epoch)
@@ -194,7 +194,7 @@ func (s *sentinel) opine(from *seat, q askDown, now time.Time) saysDown {
 	return saysDown{q.master == s.master && s.isDown(s.master, now), q.epoch, s.votes[q.epoch]}
 }
 
-// watch looks whether the master is down, asks the others, and begins a failover.
+// watch checks whether the master is down, queries the other sentinels, and begins a failover.
 func (s *sentinel) watch(now time.Time) {
 	if !s.isDown(s.master, now) {
 		return
@@ -237,7 +237,7 @@ func (s *sentinel) ask(now time.Time) {
 	}
 }
 
-// advance takes the attempt a step on.
+// advance continues the attempt.
 func (s *sentinel) advance(now time.Time) {
 	a := s.attempt
 	if a == nil {
@@ -274,7 +274,7 @@ func (s *sentinel) advance(now time.Time) {
 	}
 }
 
-// choose picks the replica that is furthest and orders it to be the master.
+// choose selects the replica with the highest offset and orders it to become the master.
 func (s *sentinel) choose(a *attempt, now time.Time) {
 	var best *node
 	for _, n := range s.cluster.data {
@@ -298,7 +298,7 @@ func (s *sentinel) choose(a *attempt, now time.Time) {
 	s.tell(&best.seat, beMaster{})
 }
 
-// switchTo takes another node for the master and tells clients.
+// switchTo changes the master and notifies clients.
 func (s *sentinel) switchTo(name string, now time.Time) {
 	if name == s.master {
 		return
@@ -310,7 +310,7 @@ func (s *sentinel) switchTo(name string, now time.Time) {
 	s.announce(old, name)
 }
 
-// publish tells the other sentinels.
+// publish announces the master to the other sentinels.
 func (s *sentinel) publish(now time.Time) {
 	s.published = now
 	for _, n := range s.cluster.sentinels {
@@ -320,8 +320,8 @@ func (s *sentinel) publish(now time.Time) {
 	}
 }
 
-// mend tells nodes that follow another master, or none, to follow this one, if they
-// have done so for a while and all else is well.
+// mend orders nodes to follow the master if they have followed another node, or none, for a while and everything else is
+// healthy.
 func (s *sentinel) mend(now time.Time) {
 	well := s.attempt == nil && !s.isDown(s.master, now) && s.seen[s.master].following == "" && s.seen[s.master].at.After(s.switched)
 	for _, n := range s.cluster.data {
@@ -341,7 +341,7 @@ func (s *sentinel) mend(now time.Time) {
 	}
 }
 
-// tellSentinel answers a sentinel's ping.
+// tellSentinel answers the ping of a sentinel.
 func (n *node) tellSentinel(to *seat) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/world/sim"
 )
 
-// Asked is what a client says to a sentinel on a connection.
+// Asked handles a command of a client.
 func (s *sentinel) Asked(l sim.Line, written []byte) {
 	for _, words := range parseCommands(written) {
 		s.cluster.mu.Lock()
@@ -19,7 +19,7 @@ func (s *sentinel) Asked(l sim.Line, written []byte) {
 	}
 }
 
-// Left is the end of the connection.
+// Left is called at the end of a connection.
 func (s *sentinel) Left(l sim.Line) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -27,7 +27,7 @@ func (s *sentinel) Left(l sim.Line) {
 	delete(s.callers, l)
 }
 
-// caller is who is at the other end of a connection. Needs cluster.mu.
+// caller returns the caller of a connection. The caller of this method must hold cluster.mu.
 func (s *sentinel) caller(l sim.Line) *caller {
 	c := s.callers[l]
 	if c == nil {
@@ -38,7 +38,7 @@ func (s *sentinel) caller(l sim.Line) *caller {
 	return c
 }
 
-// reply answers one command. Needs cluster.mu.
+// reply answers one command. The caller must hold cluster.mu.
 func (s *sentinel) reply(l sim.Line, words []string) string {
 	c := s.caller(l)
 	if text, wrong := sentinelTable().misused(words, false); wrong {
@@ -83,7 +83,7 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 	return s.refuse(words)
 }
 
-// asked answers SENTINEL, which libraries ask for the way. Needs cluster.mu.
+// asked answers SENTINEL, with which libraries find the master. The caller must hold cluster.mu.
 func (s *sentinel) asked(c *caller, words []string) string {
 	of := func() bool { return words[2] == masterName }
 	switch strings.ToUpper(words[1]) {
@@ -109,14 +109,14 @@ func (s *sentinel) asked(c *caller, words []string) string {
 
 const noSuchMaster = "ERR No such master with that name"
 
-// refuse says no to what the simulation does not do as a real sentinel does.
+// refuse refuses a command that the simulation does not execute like a real sentinel.
 func (s *sentinel) refuse(words []string) string {
 	s.cluster.refused(s.Name, strings.Join(words[:min(len(words), 5)], " "))
 	return failure("ERR the simulation does not cover the command " + strings.ToUpper(words[0]))
 }
 
-// AtOnce answers a client's greetings and its questions, as long as the sentinel can be
-// reached: libraries wait for the answers under a mutex.
+// AtOnce answers greetings and queries without delay while the sentinel is reachable. Libraries hold a mutex while they wait
+// for the answers.
 func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
 	asked, whole := parseWhole(written)
 	for _, words := range asked {
@@ -136,7 +136,7 @@ func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) 
 	return reply, true
 }
 
-// announce tells the clients that have subscribed. Needs cluster.mu.
+// announce sends a message to subscribed clients. The caller must hold cluster.mu.
 func (s *sentinel) announce(from, to string) {
 	oldHost, oldPort := s.address(from)
 	newHost, newPort := s.address(to)
@@ -151,13 +151,13 @@ func (s *sentinel) unsubscribe(l sim.Line) {
 }
 
 func (s *sentinel) address(name string) (host, port string) {
-	// Only names of this cluster's nodes get here.
+	// The name is that of a node of this cluster.
 	n, _ := s.cluster.node(name)
 	host, port, _ = strings.Cut(n.addr, ":")
 	return host, port
 }
 
-// others lists the other sentinels as SENTINEL SENTINELS does.
+// others returns the other sentinels in the form of SENTINEL SENTINELS.
 func (s *sentinel) others(c *caller) string {
 	var lists []string
 	for _, n := range s.cluster.sentinels {
@@ -169,7 +169,7 @@ func (s *sentinel) others(c *caller) string {
 	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
 }
 
-// replicas lists the replicas as SENTINEL REPLICAS does.
+// replicas returns the replicas in the form of SENTINEL REPLICAS.
 func (s *sentinel) replicas(c *caller) string {
 	var lists []string
 	for _, n := range s.cluster.data {

@@ -10,15 +10,15 @@ import (
 	"lockbench/internal/world"
 )
 
-// settings are what a scenario may set of a redis.conf and the simulation heeds.
+// settings are the settings of redis.conf that a scenario can use in the simulation.
 type settings struct {
 	keeps       bool // appendonly: a killed server comes back with its data
 	minReplicas int
 	maxLag      time.Duration
 }
 
-// readSettings refuses what the simulation does not model: a setting that is quietly
-// passed over would make the run another one than was asked for.
+// readSettings rejects settings that the simulation does not model. Ignoring them would change the meaning of a
+// scenario.
 func readSettings(given map[string]string) (settings, error) {
 	s := settings{maxLag: 10 * time.Second}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -28,7 +28,7 @@ func readSettings(given map[string]string) (settings, error) {
 		case "appendonly":
 			s.keeps = value == "yes"
 		case "appendfsync":
-			// Without a disk there is nothing between written and flushed: always.
+			// The simulation has no disk, so every write is flushed at once, as with always.
 		case "save":
 			if value != "" && value != `""` {
 				err = fmt.Errorf("snapshots to disk are not modelled")

@@ -32,7 +32,7 @@ var (
 		`return redis\.call\(['"](del|pexpire)['"], ?KEYS\[1\](, ?ARGV\[2\])?\) (?:end return 0|else return 0 end)$`)
 )
 
-// shortcutOf recognises a script.
+// shortcutOf recognizes a script by its text.
 func shortcutOf(script string) shortcut {
 	found := ifMine.FindStringSubmatch(strings.Join(strings.Fields(luaComment.ReplaceAllString(script, "")), " "))
 	switch {
@@ -46,8 +46,8 @@ func shortcutOf(script string) shortcut {
 	return noShortcut
 }
 
-// learn remembers what a script is that a client sends as a text, for as long as
-// the server itself remembers it. Needs exec.
+// learn stores the shortcut of a script that a client sends as text, for as long as the server keeps the script. The caller
+// must hold exec.
 func (n *node) learn(name string, args []string) {
 	var text string
 	switch {
@@ -64,7 +64,7 @@ func (n *node) learn(name string, args []string) {
 	}
 }
 
-// short runs a script that is known, if it can be run without Lua. Needs exec.
+// short executes a known script without Lua if possible. The caller must hold exec.
 func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (done bool) {
 	if len(args) < 4 || args[1] != "1" || n.readonly.Load() {
 		return false

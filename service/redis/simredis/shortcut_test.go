@@ -14,8 +14,7 @@ import (
 	"lockbench/locks"
 )
 
-// The two scripts that are done without Lua give the answers and leave the data that
-// Lua does, over random keys of all kinds.
+// The two shortcuts give the same answers and the same data as Lua, for random keys of all kinds.
 func TestShortcut(t *testing.T) {
 	var scripts []string
 	for _, name := range []string{"disown", "extend"} {
@@ -46,7 +45,7 @@ func TestShortcut(t *testing.T) {
 				if setup != "" {
 					w.say(setup)
 				}
-				// As a text first, so that the server knows it; on a key of its own.
+				// Send the text first, with another key, so that the server knows the script.
 				text := script
 				if way == 1 {
 					text = "--[[ the long way ]] local _ = 0\n" + script
@@ -58,7 +57,7 @@ func TestShortcut(t *testing.T) {
 				}
 				sha := strings.Trim(w.hear(), `"`)
 				answer := w.say(fmt.Sprintf("EVALSHA %s 1 %s %s %s", sha, key, token, arg))
-				answer, _, _ = strings.Cut(answer, " script: ") // names the digest, which differs
+				answer, _, _ = strings.Cut(answer, " script: ") // the rest has the digest, which differs
 				n.exec.Lock()
 				if way == 0 && n.scripts[sha] != noShortcut {
 					taken++

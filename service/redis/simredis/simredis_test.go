@@ -22,7 +22,7 @@ func TestLinks(t *testing.T) {
 		wa.wants("SET k 1 NX", "+OK")
 		there, back := world.Link{From: "client-1", To: "redis-1"}, world.Link{From: "redis-1", To: "client-1"}
 
-		// Cut: held, and delivered after the heal; the server has done it meanwhile.
+		// Cut: the data is held and delivered after the heal.
 		_ = c.Cut(ctx, []world.Link{back})
 		wa.wants("INCR k", "timeout")
 		wb.wants("GET k", `"2"`)
@@ -43,7 +43,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("after the heal: %q", got)
 		}
 
-		// Lag: late, and in time again when it is taken away.
+		// Lag: answers are late until the fault is undone.
 		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond})
 		began := time.Now()
 		wa.wants("GET k", `"3"`)
@@ -57,7 +57,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("after the lag: %q", got)
 		}
 
-		// Jitter: each answer late by another while, within the bounds.
+		// Jitter: each answer has another delay within the bounds.
 		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond, Jitter: 100 * time.Millisecond})
 		took := map[time.Duration]bool{}
 		for range 20 {
@@ -74,7 +74,7 @@ func TestLinks(t *testing.T) {
 		}
 		_ = c.Unshape(ctx, []world.Link{there})
 
-		// A narrow link: what is long takes its time, and what comes after it waits.
+		// Bandwidth: a long message takes time, and the next messages wait.
 		_ = c.Throttle(ctx, []world.Link{there}, 1000)
 		began = time.Now()
 		if err := c.PingBulk(ctx, there.From, there.To, 2000); err != nil {
@@ -89,11 +89,11 @@ func TestLinks(t *testing.T) {
 			t.Errorf("through a link that is wide again: %v, %v", time.Since(began), err)
 		}
 
-		// Dropped replies: done, never heard of, and the connection ends with the heal.
+		// Dropped replies: the request is executed, its reply never arrives, and the connection ends with the heal.
 		_ = c.DropReplies(ctx, []world.Link{back})
 		wa.wants("INCR k", "timeout")
 		_ = c.KeepReplies(ctx, []world.Link{back})
-		// Whether the write or the read hears of it is a matter of who is first.
+		// Either the write or the read returns the error.
 		if said := wa.say("GET k"); !strings.Contains(said, "connection reset") && !strings.Contains(said, "broken pipe") {
 			t.Errorf("on a connection that lost a reply: %s", said)
 		}
@@ -122,7 +122,7 @@ func TestKillAndPause(t *testing.T) {
 					t.Error(err)
 				}
 				if w = a.to(n.addr); keeps {
-					w.wants("TTL k", ":6") // the time went on meanwhile
+					w.wants("TTL k", ":6") // time has passed meanwhile
 				} else {
 					w.wants("GET k", "nil")
 				}
@@ -131,7 +131,7 @@ func TestKillAndPause(t *testing.T) {
 				w = a.to(n.addr)
 				w.wants("DBSIZE", ":0")
 
-				// Stopped: the connection lives, and what was asked is done late.
+				// Paused: the connection stays open, and the request is executed late.
 				_ = c.PauseNode(ctx, n.Name)
 				w.wants("INCR k", "timeout")
 				if err := c.Ping(deadline(t, ctx), "client-1", n.Name); err == nil {
@@ -170,7 +170,7 @@ func TestReplication(t *testing.T) {
 		r.wants("SET k theirs", "READONLY")
 		r.wants("EVAL return(redis.call('set',KEYS[1],'x')) 1 k", "READONLY")
 		time.Sleep(5 * time.Second)
-		r.wants("TTL k", ":5") // the end went with it, not the time left
+		r.wants("TTL k", ":5") // the replica has the time of the end and not the remaining time
 
 		streams := []world.Link{{From: "redis-1", To: "redis-2"}, {From: "redis-1", To: "redis-3"}}
 		_ = c.Shape(ctx, streams, world.Delay{By: time.Minute})
@@ -216,12 +216,12 @@ func TestMinReplicas(t *testing.T) {
 	}
 }
 
-// Sentinels notice, agree, promote, tell; the old master comes back as a replica.
+// Sentinels notice the failure, agree, promote a replica and announce it. The old master returns as a replica.
 func TestSentinels(t *testing.T) {
 	took := map[bool]int{}
 	for seed := uint64(1); seed <= 20; seed++ {
 		in(t, redistest.Spec(redis.Sentinel, world.Spec{Seed: seed}), func(t *testing.T, ctx context.Context, c *trial) {
-			k := talk(t, c, 3) // the one that the first sentinel answers
+			k := talk(t, c, 3) // its queries go to the first sentinel
 			w := k.to(c.servers.sentinels[0].addr)
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
 			w.wants("SENTINEL get-master-addr-by-name other", "nil list")
@@ -236,7 +236,7 @@ func TestSentinels(t *testing.T) {
 				t.Errorf("seed %d: the switch took %v; a real one takes two seconds or three, seldom six", seed, d)
 			}
 			took[d < 4*time.Second]++
-			time.Sleep(time.Second) // the others have heard of it by then
+			time.Sleep(time.Second) // the other sentinels know of it by then
 			now, err := c.Leader(ctx)
 			if err != nil || now == "redis-1" {
 				t.Errorf("the master is %q, %v", now, err)
@@ -256,8 +256,7 @@ func TestSentinels(t *testing.T) {
 	}
 }
 
-// A master that is cut off goes on granting to those on its side, and what it granted
-// is thrown away when it comes back.
+// A master that is cut off continues to grant to the clients on its side, and loses these grants when it returns.
 func TestIsolatedMaster(t *testing.T) {
 	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		inside, outside := talk(t, c, 1), talk(t, c, 2)
@@ -299,11 +298,11 @@ func TestPromoteBySentinels(t *testing.T) {
 	})
 }
 
-// A failover that the sentinels give up, because they hear no replica, is ordered again. When the
-// caller stops waiting, it has failed.
+// If the sentinels give up a failover because no replica answers, it is ordered again. It fails when the caller stops
+// waiting.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
-		ctx, cancel := context.WithTimeout(ctx, 4*redis.FailoverLimit) // what waits for ever fails here
+		ctx, cancel := context.WithTimeout(ctx, 4*redis.FailoverLimit) // an endless wait fails here
 		defer cancel()
 		var links []world.Link
 		for _, w := range c.servers.sentinels {
@@ -319,7 +318,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 				return slices.ContainsFunc(c.servers.data[1:3], func(replica *node) bool { return !w.isDown(replica.Name, time.Now()) })
 			})
 		}
-		for hears() { // until all take both replicas for dead
+		for hears() { // until all sentinels consider both replicas dead
 			select {
 			case <-time.After(lookPeriod):
 			case <-ctx.Done():
@@ -338,7 +337,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 	})
 }
 
-// A command that is not covered is refused and spoils the run.
+// A command that is not covered is refused and makes the run fail.
 func TestUncoveredIsLoud(t *testing.T) {
 	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c *trial) error {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
@@ -359,8 +358,8 @@ func TestUncoveredIsLoud(t *testing.T) {
 	}
 }
 
-// A lost answer: the server has done what it was asked. The connection ends, or is silent
-// though its next requests are done, and another one is not concerned.
+// A lost answer: the server has executed the request. The connection ends, or stays silent while the server executes further
+// requests. Other connections are not affected.
 func TestLoseReply(t *testing.T) {
 	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		ended, silent, other := talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr)
@@ -388,7 +387,7 @@ func TestLoseReply(t *testing.T) {
 	})
 }
 
-// The answer to a client's second request is kept back, after the server has done it.
+// The answer to a client's second request is held after the server has executed the request.
 func TestHoldReply(t *testing.T) {
 	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)

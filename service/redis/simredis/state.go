@@ -9,12 +9,11 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// entry is one key with all that it holds, as it travels to a replica or lies on a
-// disk. Its end is a time of the master's clock and not a time left: a time left
-// would grow by as long as the entry was on its way.
+// entry is a key with its value, on the way to a replica or on disk. Its end is a time of the master's clock. A remaining
+// time would be extended by the time on the way.
 type entry struct {
 	key    string
-	kind   string // "" for a key that is gone
+	kind   string // "" for a deleted key
 	text   string
 	hash   map[string]string
 	list   []string
@@ -52,7 +51,7 @@ func dump(m *miniredis.Miniredis, keys []string, now time.Time) []entry {
 			err = fmt.Errorf("the simulation does not copy keys of the kind %s", e.kind)
 		}
 		if err != nil {
-			// The kind is known from above, and no other command runs now: it is an unsupported kind.
+			// The kind was checked above and no other command runs now, so this is an unsupported kind.
 			panic(fmt.Sprintf("copy the key %q: %v", key, err))
 		}
 		if ttl := db.TTL(key); e.kind != "" && ttl > 0 {
@@ -63,8 +62,7 @@ func dump(m *miniredis.Miniredis, keys []string, now time.Time) []entry {
 	return out
 }
 
-// load puts entries in the place of what a node has under their keys. Those that
-// have ended by its own clock are not there.
+// load replaces keys of a node by entries. Entries that have expired by the node's clock are deleted.
 func (n *node) load(entries []entry) {
 	m := n.redis.Load()
 	if m == nil {

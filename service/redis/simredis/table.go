@@ -10,7 +10,7 @@ import (
 )
 
 // The tables of commands are the answers of redis-server 7.0.15 to COMMAND in the third version of the
-// protocol: one command a line, sorted, with tabs instead of line breaks. TestTables compares them
+// protocol: one command on each line, sorted, with tabs instead of line breaks. TestTables compares them
 // with a real server, and rewrites them with -update.
 var (
 	//go:embed commands.txt
@@ -22,15 +22,15 @@ var (
 	sentinelTable = sync.OnceValue(func() table { return readTable(sentinelText) })
 )
 
-// table is the commands that a server has, by their names in lower case.
+// table has the commands of a server by their names in lower case.
 type table map[string]*entryOfTable
 
-// entryOfTable is what a server checks of a command before it does anything.
+// entryOfTable has the properties of a command that a server checks before execution.
 type entryOfTable struct {
-	name  string // in full, "client|setname"
-	arity int    // with the name itself; negative: at least so many
+	name  string // the full name, such as "client|setname"
+	arity int    // the number of words with the name; negative: the minimum
 	flags []string
-	subs  table // nil: it has no subcommands
+	subs  table // nil without subcommands
 }
 
 // readTable reads the lines of a table.
@@ -53,7 +53,7 @@ func readEntry(words []string) (*entryOfTable, []string) {
 		e.flags = append(e.flags, flag[1:])
 	}
 	words = words[5+flags:]
-	for range 6 { // of no use here
+	for range 6 { // not used here
 		words = skipElement(words)
 	}
 	subs := length(words[0])
@@ -70,7 +70,7 @@ func readEntry(words []string) (*entryOfTable, []string) {
 	return e, words
 }
 
-// skipElement leaves out one element of an answer with all that is in it.
+// skipElement skips an element of an answer with its parts.
 func skipElement(words []string) []string {
 	inside := 0
 	switch words[0][0] {
@@ -93,7 +93,7 @@ func length(word string) int {
 	return n
 }
 
-// listing is the answer to COMMAND.
+// listing returns the answer to COMMAND.
 func listing(text string, resp3 bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", strings.Count(text, "\n"))
@@ -113,7 +113,7 @@ func listing(text string, resp3 bool) string {
 	return b.String()
 }
 
-// find is the entry of what a client says; nil if there is no such command or subcommand.
+// find returns the entry of a command or subcommand, or nil.
 func (t table) find(words []string) *entryOfTable {
 	e := t[strings.ToLower(words[0])]
 	if e == nil || e.subs == nil || len(words) == 1 {
@@ -122,13 +122,13 @@ func (t table) find(words []string) *entryOfTable {
 	return e.subs[strings.ToLower(words[1])]
 }
 
-// fits says whether a command has as many words as the server asks for.
+// fits reports whether a command has a valid number of words.
 func (e *entryOfTable) fits(words []string) bool {
 	return len(words) == e.arity || e.arity < 0 && len(words) >= -e.arity
 }
 
-// misused is what a server says of a command that it does not have, or that has a wrong
-// number of arguments; in a transaction, of one that must not be in there as well.
+// misused returns the error for an unknown command, for a wrong number of arguments, and for a command that a transaction
+// must not contain.
 func (t table) misused(words []string, transaction bool) (text string, wrong bool) {
 	e := t.find(words)
 	switch {
@@ -161,11 +161,10 @@ func (t table) misused(words []string, transaction bool) (text string, wrong boo
 	return text, true
 }
 
-// protected are commands that a server does only if its configuration allows it, and by
-// which name.
+// protected are commands that a server executes only if its configuration allows it, with the name of the setting.
 var protected = map[string]string{"debug": "debug", "module|load": "module", "module|loadex": "module", "module|unload": "module"}
 
-// misusedInScript is misused for what a script calls.
+// misusedInScript is misused for commands in scripts.
 func (t table) misusedInScript(words []string) (text string, wrong bool) {
 	e := t.find(words)
 	switch {

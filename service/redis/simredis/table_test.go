@@ -17,7 +17,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// The tables say of the commands what a real server and a real sentinel say.
+// The tables agree with a real server and a real sentinel.
 func TestTables(t *testing.T) {
 	for _, one := range []struct {
 		file, text string
@@ -41,8 +41,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// tableOf asks a server for its commands and sorts the answer, whose order is another with
-// every start.
+// tableOf queries the commands of a server and sorts them, because their order changes with every start.
 func tableOf(t *testing.T, addr string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -144,10 +143,10 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// inTransaction is how a server looks at a command without doing it.
+// inTransaction wraps a command in a transaction, so that a server checks it without executing it.
 const inTransaction = "MULTI"
 
-// answers asks each thing on a connection of its own.
+// answers sends each command on a separate connection.
 func answers(t *testing.T, asked [][]string, dial func() (net.Conn, error), before string) (all []string) {
 	for _, words := range asked {
 		conn, err := dial()
@@ -180,7 +179,7 @@ func TestArguments(t *testing.T) {
 			continue
 		}
 		asked = append(asked, []string{name}, []string{name, "x"}, []string{name, "x", "100000", "y"}, append([]string{name}, many...))
-		if !covered[strings.ToUpper(name)].blocks { // for so many seconds
+		if !covered[strings.ToUpper(name)].blocks { // the argument is a number of seconds
 			asked = append(asked, []string{name, "x", "100000"})
 		}
 	}
@@ -206,7 +205,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// ownWords are the commands whose answers tell of the server itself, or of the time.
+// ownWords are the commands whose answers depend on the server itself or on the time.
 var ownWords = map[string]bool{"command": true, "hello": true, "info": true, "client": true, "ttl": true, "pttl": true}
 
 var many = strings.Fields(strings.Repeat("x ", 30))
@@ -220,10 +219,10 @@ func sortedNames(t table) []string {
 	return names
 }
 
-// notCovered says whether an answer is the simulation's refusal of what it does not do.
+// notCovered reports whether an answer is the simulation's refusal of a command.
 func notCovered(answer string) bool { return strings.Contains(answer, "the simulation does not cover") }
 
-// A sentinel has other commands; what is wrong with their form it says as a real one does.
+// The simulated sentinel reports malformed commands like a real one.
 func TestMisuseOfSentinels(t *testing.T) {
 	var asked [][]string
 	for _, words := range misusesOf(sentinelTable()) {
@@ -236,7 +235,7 @@ func TestMisuseOfSentinels(t *testing.T) {
 		[]string{"HELLO", "4"}, []string{"ping"}, []string{"ping", "x"}, []string{"client", "getname"}, []string{"client", "setinfo", "lib-name", "x"})
 	var simulated []string
 	_ = run(t, Model{}, redistest.Spec(redis.Sentinel, world.Spec{}), func(_ context.Context, c *trial) error {
-		at := c.servers.sentinels[1].addr // the one that answers client 1
+		at := c.servers.sentinels[1].addr // the sentinel that answers client 1
 		k := talk(t, c, 1)
 		simulated = answers(t, asked, func() (net.Conn, error) { return k.dial(context.Background(), "tcp", at) }, "")
 		return nil
@@ -253,8 +252,7 @@ func TestMisuseOfSentinels(t *testing.T) {
 	}
 }
 
-// misusesOf are commands without arguments, with one, with too many, and with subcommands
-// that there are not.
+// misusesOf returns commands without arguments, with one, with too many, and with unknown subcommands.
 func misusesOf(table table) (asked [][]string) {
 	for _, name := range sortedNames(table) {
 		asked = append(asked, []string{name}, []string{name, "x"}, append([]string{name}, many...), []string{strings.ToUpper(name), "No such\r\nthing", "x"})

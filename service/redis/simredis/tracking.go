@@ -12,25 +12,24 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// This file is client-side caching: a server remembers which connections have read a key,
-// and pushes its name to each of them, once, when it is written or gone.
+// This file implements client-side caching: a server stores which connections have read a key, and sends its name to each of
+// them once when the key changes or disappears.
 
-// activeExpiry is how often a server looks for expired keys that no command reads: hz 10.
+// activeExpiry is the period in which a server searches for expired keys, as with hz 10.
 const activeExpiry = 100 * time.Millisecond
 
-// tracking is what a connection has said with CLIENT TRACKING and CLIENT CACHING.
+// tracking is the state of a connection after CLIENT TRACKING and CLIENT CACHING.
 type tracking struct {
 	on, optIn, optOut, noLoop bool
-	caching                   bool // CLIENT CACHING holds for the next command, or transaction
+	caching                   bool // CLIENT CACHING applies to the next command or transaction
 }
 
-// remembers says whether the keys of a command that reads are remembered.
+// remembers reports whether the keys of a reading command are stored.
 func (t tracking) remembers() bool {
 	return t.on && !(t.optIn && !t.caching) && !(t.optOut && t.caching)
 }
 
-// track answers CLIENT TRACKING. Pushes to other connections (REDIRECT) and of keys by
-// their beginnings (BCAST) are not done here.
+// track answers CLIENT TRACKING. It does not support pushes to other connections (REDIRECT) and by prefix (BCAST).
 func (c *caller) track(option string, options []string) (reply string, known bool) {
 	asked := tracking{on: true, caching: c.tracking.caching}
 	for _, o := range options {
@@ -80,31 +79,31 @@ func (c *caller) cache(option string) string {
 	return okay
 }
 
-// tracks returns what the connection has said, and its version of the protocol.
+// tracks returns the tracking state and the protocol version of the connection.
 func (c *caller) tracks() (t tracking, resp3 bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tracking, c.resp3
 }
 
-// commandDone ends what CLIENT CACHING has said.
+// commandDone ends the effect of CLIENT CACHING.
 func (c *caller) commandDone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tracking.caching = false
 }
 
-// readers are the connections that a server remembers. All of it is guarded by exec.
+// readers are the connections that have read keys. exec guards all fields.
 type readers struct {
-	of    map[string]map[int]bool // by key, the callers by their numbers
-	there map[string]bool         // of those keys, the ones that the server has, or had until they ended
+	of    map[string]map[int]bool // by key: the numbers of the callers
+	there map[string]bool         // the keys of them that exist, or existed until they expired
 	// the connection whose command runs, if any
 	asking  *session
 	pending map[*session]string // pushes of the running command
-	// declared are the keys of the script that runs. A server of this version remembers
-	// these, whichever of them the script reads.
+	// declared are the keys of the running script. A server of this version stores all of them, whichever of them the
+	// script reads.
 	declared []string
-	cycle    bool      // the next look for keys that have ended is due
+	cycle    bool      // the next search for expired keys is scheduled
 	began    time.Time // those looks
 }
 
@@ -119,13 +118,13 @@ func (n *node) note(c *caller) {
 	}
 }
 
-// tracker is a connection that has tracking on.
+// tracker is a connection with tracking.
 type tracker struct {
 	peer *server.Peer
 	*session
 }
 
-// trackers are all of them, in the order of their numbers.
+// trackers returns all trackers in the order of their numbers.
 func (n *node) trackers() (all []tracker) {
 	n.peers.Range(func(p, of any) bool {
 		s := of.(*session)
@@ -140,14 +139,14 @@ func (n *node) trackers() (all []tracker) {
 	return all
 }
 
-// runTracked is run where a connection caches. Needs exec.
+// runTracked is run for nodes with a caching connection. The caller must hold exec.
 func (n *node) runTracked(p *server.Peer, s *session, name string, args []string) (done bool) {
 	m := n.redis.Load()
 	if m == nil {
 		return n.run(p, s, name, args)
 	}
 	if _, resp3 := s.caller.tracks(); p.Resp3 != resp3 {
-		p.Resp3 = resp3 // it was said in a greeting that was answered at once
+		p.Resp3 = resp3 // a greeting that was answered at once has set it
 	}
 	commands := [][]string{append([]string{name}, args...)}
 	switch {
@@ -194,13 +193,13 @@ func (n *node) runTracked(p *server.Peer, s *session, name string, args []string
 	return true
 }
 
-// unordered are the commands that a server does in their turn within a transaction and whose
-// place among the reads and writes in it, or whose connection, is not known here.
+// unordered are commands of which the simulation does not know the position among the reads and writes of a transaction, or
+// the connection.
 var unordered = map[string]bool{"EVAL": true, "EVALSHA": true, "SUBSCRIBE": true, "PSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true}
 
 func isScript(name string) bool { return name == "EVAL" || name == "EVALSHA" }
 
-// ran runs a command and returns its answer.
+// ran executes a command and returns its answer.
 func (n *node) ran(p *server.Peer, s *session, name string, args []string) string {
 	return captured(p, func(aside *server.Peer) {
 		n.peers.Store(aside, &session{inside: true})
@@ -209,7 +208,7 @@ func (n *node) ran(p *server.Peer, s *session, name string, args []string) strin
 	})
 }
 
-// keysOf are the keys that a command names.
+// keysOf returns the keys of a command.
 func keysOf(command []string) []string {
 	name, args := command[0], command[1:]
 	if !isScript(name) {
@@ -218,12 +217,12 @@ func keysOf(command []string) []string {
 	if len(args) < 2 {
 		return nil
 	}
-	count, _ := strconv.Atoi(args[1]) // it is covered, so it is a number
+	count, _ := strconv.Atoi(args[1]) // a number, because the command was checked
 	return args[2:min(2+max(count, 0), len(args))]
 }
 
-// observe notes what one command has read or written; existed says of its keys whether they were
-// there, and is kept up to date. Needs exec.
+// observe records the reads and writes of a command. existed has the keys that existed before, and observe updates it. The
+// caller must hold exec.
 func (n *node) observe(s *session, command []string, said string, existed map[string]bool) {
 	name := command[0]
 	switch {
@@ -241,13 +240,13 @@ func (n *node) observe(s *session, command []string, said string, existed map[st
 	}
 }
 
-// reads says whether a server calls a command one that reads keys.
+// reads reports whether a server considers a command a read.
 func reads(command []string) bool {
 	e := serverTable().find(command)
 	return e != nil && slices.Contains(e.flags, "readonly")
 }
 
-// remember notes that a connection has read keys. Needs exec.
+// remember records that a connection has read keys. The caller must hold exec.
 func (n *node) remember(s *session, keys []string) {
 	if t, _ := s.caller.tracks(); !t.remembers() {
 		return
@@ -260,8 +259,8 @@ func (n *node) remember(s *session, keys []string) {
 	}
 }
 
-// invalidate tells those who have read a key that it is another now, and forgets them.
-// They hear of it with push. Needs exec.
+// invalidate queues messages for the connections that have read a changed key, and removes these connections. push sends the
+// messages. The caller must hold exec.
 func (n *node) invalidate(key string) {
 	who := n.readers.of[key]
 	if who == nil {
@@ -277,8 +276,7 @@ func (n *node) invalidate(key string) {
 	}
 }
 
-// flushed tells every connection that tracks anything that all keys are gone, also the
-// one that flushed. Needs exec.
+// flushed queues a message for every tracking connection, including the one that flushed. The caller must hold exec.
 func (n *node) flushed() {
 	clear(n.readers.of)
 	clear(n.readers.there)
@@ -291,8 +289,8 @@ func (n *node) flushed() {
 
 func invalidated(keys string) string { return ">2\r\n" + bulk("invalidate") + keys }
 
-// push sends what the command has brought about: to its own connection behind its reply,
-// to all others at once. Needs exec.
+// push sends the queued messages: to the connection of the command after its reply, to all others at once. The caller must
+// hold exec.
 func (n *node) push(m *miniredis.Miniredis) {
 	for _, t := range n.trackers() {
 		said := n.readers.pending[t.session]
@@ -317,12 +315,12 @@ func (n *node) push(m *miniredis.Miniredis) {
 	n.cluster.host.After(n.index, activeExpiry-time.Since(n.readers.began)%activeExpiry, func() { n.expireActively(m) })
 }
 
-// expireActively is a server's own look for keys that have ended.
+// expireActively searches for expired keys, like a server.
 func (n *node) expireActively(m *miniredis.Miniredis) {
 	n.exec.Lock()
 	defer n.exec.Unlock()
 	if n.redis.Load() != m {
-		return // another process by now
+		return // the process has been restarted
 	}
 	n.readers.cycle = false
 	n.setClock(m)
@@ -330,8 +328,7 @@ func (n *node) expireActively(m *miniredis.Miniredis) {
 	n.push(m)
 }
 
-// pushExpired tells of those of the keys that have ended. A server finds them when it looks
-// for them and not before. Needs exec.
+// pushExpired sends messages for expired keys. A server finds them only by its search. The caller must hold exec.
 func (n *node) pushExpired(m *miniredis.Miniredis, keys []string) {
 	for _, key := range keys {
 		if n.readers.there[key] && !m.DB(0).Exists(key) {
@@ -340,8 +337,8 @@ func (n *node) pushExpired(m *miniredis.Miniredis, keys []string) {
 	}
 }
 
-// calledTracked is a command that a script calls where a connection caches: it is done
-// here if it writes, to see what it changes.
+// calledTracked executes a command that a script calls on a node with a caching connection. It executes writes itself to
+// see their changes.
 func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string, args []string) (done bool) {
 	command := append([]string{name}, args...)
 	if !covered[name].write {
@@ -360,11 +357,11 @@ func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string
 	return true
 }
 
-// deletes are the commands after which their key is gone.
+// deletes are the commands that delete their key.
 var deletes = map[string]bool{"DEL": true, "UNLINK": true, "GETDEL": true}
 
-// modified returns the keys that a command has changed, judging by its answer, in the order in which a
-// server reports them.
+// modified returns the keys that a command has changed according to its answer, in the order in which a server reports
+// them.
 func modified(name string, args []string, said string, existed map[string]bool) []string {
 	keys := covered[name].keys(args)
 	nothing := slices.Contains([]string{number(0), "$-1\r\n", "_\r\n", "*-1\r\n", "*0\r\n"}, said)
@@ -385,7 +382,7 @@ func modified(name string, args []string, said string, existed map[string]bool) 
 	return keys
 }
 
-// setKey is the key of SET if it was set. With GET the answer is what was there before.
+// setKey returns the key of SET if it was set. With GET, the answer is the previous value.
 func setKey(args []string, nothing bool) []string {
 	has := func(option string) bool {
 		return slices.ContainsFunc(args[2:], func(arg string) bool { return strings.EqualFold(arg, option) })
@@ -400,7 +397,6 @@ func setKey(args []string, nothing bool) []string {
 	return args[:1]
 }
 
-// changesAlways are the commands that change their key unless they fail, whatever number
-// they answer.
+// changesAlways are the commands that change their key unless they fail, whatever they answer.
 var changesAlways = map[string]bool{"DECR": true, "DECRBY": true, "INCR": true, "INCRBY": true, "GETSET": true,
 	"HINCRBY": true, "HSET": true, "ZADD": true, "ZINCRBY": true}

@@ -14,14 +14,14 @@ import (
 	"lockbench/service/redis"
 )
 
-// trial is a cluster in the simulation, and the servers in it.
+// trial is a simulated cluster with its servers.
 type trial struct {
 	network
 	servers *cluster
 	talkers map[int]*talker
 }
 
-// network is what the simulation can do to any service.
+// network has the link faults of the simulation.
 type network interface {
 	world.Cluster
 	world.NodeController
@@ -31,7 +31,7 @@ type network interface {
 	Ping(ctx context.Context, from, to string) error
 }
 
-// shown is a model that shows the servers that it makes.
+// shown is a model that gives tests access to its servers.
 type shown struct {
 	Model
 	cluster **cluster
@@ -48,7 +48,7 @@ func run(t *testing.T, m Model, s world.Spec, body func(context.Context, *trial)
 	return runIn((*sim.World).Run, t.Context(), m, s, body)
 }
 
-// inside is run for those who are in virtual time already.
+// inside is run for callers that are already in virtual time.
 func inside(t *testing.T, m Model, s world.Spec, body func(context.Context, *trial) error) error {
 	return runIn((*sim.World).Inside, t.Context(), m, s, body)
 }
@@ -79,13 +79,13 @@ func in(t *testing.T, s world.Spec, body func(t *testing.T, ctx context.Context,
 	t.Logf("%v of real time", time.Since(began).Round(time.Millisecond))
 }
 
-// talker is a client that speaks to servers by hand.
+// talker is a client that sends single commands.
 type talker struct {
 	t    *testing.T
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// talk is the client of a number.
+// talk returns the client with a number.
 func talk(t *testing.T, c *trial, id int) *talker {
 	t.Helper()
 	if k := c.talkers[id]; k != nil {
@@ -103,7 +103,7 @@ func talk(t *testing.T, c *trial, id int) *talker {
 	return k
 }
 
-// unopened is a lock that is opened for its environment.
+// unopened is a lock that only gives access to its client.
 type unopened struct{}
 
 func (unopened) Acquire(context.Context, locks.Request) (locks.Lease, error) {
@@ -120,7 +120,7 @@ func (k *talker) open(ctx context.Context, addr string) (*wire, error) {
 	return &wire{k.t, conn, bufio.NewReader(conn)}, nil
 }
 
-// to is open for servers that are there.
+// to is open for servers that must be reachable.
 func (k *talker) to(addr string) *wire {
 	w, err := k.open(context.Background(), addr)
 	if err != nil {
@@ -136,7 +136,7 @@ type wire struct {
 	r *bufio.Reader
 }
 
-// say sends a command and returns the answer, or what went wrong.
+// say sends a command and returns the answer or the error.
 func (w *wire) say(command string) string {
 	if w == nil {
 		return "no connection"

@@ -7,7 +7,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// wait runs a command that may wait for others. It holds nothing while it does.
+// wait executes a command that may wait for other clients. It holds no mutex during the wait.
 func (n *node) wait(p *server.Peer, s *session, name string, args []string) (done bool) {
 	if name != "WAIT" {
 		if n.readonly.Load() {
