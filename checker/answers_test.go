@@ -9,9 +9,8 @@ import (
 	"lockbench/locks"
 )
 
-// TestHalves shows that exclusion and results are exact together: of a lock without
-// leases neither finds anything if and only if there is an order of the operations
-// that explains them.
+// TestHalves shows that exclusion and results are exact together: for a lock without leases, both find
+// nothing if and only if an order of the operations explains all answers.
 func TestHalves(t *testing.T) {
 	for _, model := range []history.Model{{history.Mutex}, {history.RW}} {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -36,7 +35,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// leaseless lets three clients use a lock that mostly works.
+// leaseless draws a history of three clients and a lock that mostly works.
 func leaseless(r *rand.Rand, model history.Model) *history.History {
 	type client struct {
 		process  history.Process

@@ -2,12 +2,12 @@ package checker
 
 import "slices"
 
-// Check asks one question of a history.
+// Check is one check of a history.
 type Check struct {
 	Name  string
 	About string // one line for `lockbench list checkers` and docs/verdicts.md
-	// judge is a pure function of the ledger. said has the results of the checks above it in
-	// the table. Findings and evidence are positions; [Judge] turns them into indexes.
+	// judge is a pure function of the ledger and of said, the results of the earlier checks in the
+	// table. It returns findings and evidence as positions, which [Judge] converts to indexes.
 	judge func(l *ledger, said Report) Result
 }
 
@@ -25,8 +25,8 @@ const (
 	Harness      = "harness"
 )
 
-// Checks returns all checks in the order in which they run and are reported. To add one,
-// write it in a file of its own and add its line here, and the lines of its rules below.
+// Checks returns all checks in the order in which they run and are reported. A new check needs
+// its own file, a line here, and a line for each of its rules below.
 func Checks() []Check {
 	return []Check{
 		{Exclusion, "no client is granted a lock while another one works under it", exclusion},
@@ -42,13 +42,13 @@ func Checks() []Check {
 	}
 }
 
-// Rule is one thing that a finding can say.
+// Rule is one kind of finding.
 type Rule struct {
 	Name    string
 	Check   string  // the check that finds it
 	Classes []Class // the classes that its findings can have; none if there is no class
-	// Exclusion says that the rule reports that two clients held at once, whatever shows it.
-	// Several such findings are one broken promise.
+	// Exclusion means that findings of the rule show two clients that held at once. Several such
+	// findings count as one broken promise.
 	Exclusion bool
 	About     string
 }

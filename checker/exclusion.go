@@ -12,18 +12,18 @@ import (
 	"lockbench/locks"
 )
 
-// exclusion asks whether a lock ever kept two clients apart that it had to keep
-// apart: it compares the works of all holds of a key, and classes overlaps by
-// their beliefs (package hold computes both).
+// exclusion finds clients that worked under one key at the same time although the lock had to
+// exclude one of them. Package hold computes the work and the belief of each hold. exclusion
+// compares the works and derives the class of each overlap from the beliefs.
 //
-// One violation is counted for each session that is granted while the work of
-// another goes on, so of A[0,100] B[10,20] C[30,40] there are two: a count of pairs
-// of neighbours would miss C, which meets A and not B. The partner that is named is
-// one with which the class is worst, of several one whose work goes on longest.
+// Each session that is granted while another session works counts as one violation. For
+// A[0,100] B[10,20] C[30,40] that gives two violations; a count of adjacent pairs would miss C,
+// which overlaps with A but not with B. The finding names the partner with the worst class, and
+// among equals the one that works longest.
 func exclusion(l *ledger, _ Report) Result {
 	r := holders(l)
 	if !refusedReleases(l.h) {
-		return r // both readings are the same
+		return r // both values of --release give the same result
 	}
 	reading, other := "ends nothing", Options{Release: Strict}
 	if l.Strict {
@@ -47,24 +47,24 @@ func holders(l *ledger) Result {
 	return s.result()
 }
 
-// overlaps goes over the grants of one key after another. It collects overlaps over
-// all of them, because two holds may meet under several keys.
+// overlaps scans the grants of one key after another. It collects overlaps across keys, because two
+// holds may overlap under several keys.
 type overlaps struct {
 	*ledger
-	found map[*hold.Hold]overlap // by the later one
-	open  map[*hold.Hold]overlap // the same, of those that may be overlaps
+	found map[*hold.Hold]overlap // by the later hold
+	open  map[*hold.Hold]overlap // the same for possible overlaps
 }
 
 func (s *overlaps) key(k *hold.Key) {
 	if len(k.Granted) < 2 {
 		return
 	}
-	var alone, shared []*hold.Hold // whose work may go on: mostly no more than one for each client
+	var alone, shared []*hold.Hold // holds that may still work, usually at most one for each client
 	for _, t := range k.Granted {
 		alone = working(alone, t.Grant)
 		s.enter(k.Name, alone, t)
 		if t.Session.Mode == locks.Shared {
-			shared = append(shared, t) // readers are not compared with each other: there may be many
+			shared = append(shared, t) // readers are not compared with each other, because there may be many
 			continue
 		}
 		shared = working(shared, t.Grant)
@@ -73,12 +73,12 @@ func (s *overlaps) key(k *hold.Key) {
 	}
 }
 
-// working keeps the holds whose work may go on at a position.
+// working returns the holds that may still work at a position.
 func working(holds []*hold.Hold, pos int) []*hold.Hold {
 	return slices.DeleteFunc(holds, func(a *hold.Hold) bool { return a.Most.Work.To <= pos })
 }
 
-// enter compares t with the holds whose work may go on when t is granted.
+// enter compares t with the holds that may still work when t is granted.
 func (s *overlaps) enter(key string, others []*hold.Hold, t *hold.Hold) {
 	for _, a := range others {
 		if a.Session.Owner == t.Session.Owner {
@@ -99,7 +99,7 @@ func (s *overlaps) enter(key string, others []*hold.Hold, t *hold.Hold) {
 	}
 }
 
-// worse tells which of two overlaps of one later hold is reported.
+// worse reports whether the first of two overlaps of a hold is the one to report.
 func (o overlap) worse(than overlap) bool {
 	return cmp.Or(
 		cmp.Compare(o.class, than.class),
@@ -122,7 +122,7 @@ func (s *overlaps) result() Result {
 	return r
 }
 
-// refusedReleases tells whether it matters how a failed release is read.
+// refusedReleases reports whether the history has a failed release, so that --release matters.
 func refusedReleases(h *history.History) bool {
 	for _, s := range h.Sessions {
 		for _, op := range s.Ops {

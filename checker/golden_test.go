@@ -19,14 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the golden histories are judged as")
 
-// TestGolden judges the histories in testdata/<checker>. In a file stands one event a
-// line, and below a line of dashes how it is judged: that checker's result in full,
-// of the others the verdict.
+// TestGolden judges the histories in testdata/<checker>. A file has one event on each line. Below a line of dashes
+// it has the expected report: the full result of that checker, and the verdicts of the others.
 //
 //	header {"model":"fenced"}               the header's fields, if any are needed
-//	release strict                          how failed releases are read, if not ended
+//	release strict                          the value of --release, if not ended
 //	0.000 c1 acquire a ttl=2s               time in seconds; client 1; opens session 1.1
-//	0.001 c1 ok until=2s token=1            what is outstanding of client 1 returns
+//	0.001 c1 ok until=2s token=1            the outstanding operation of client 1 returns
 //	0.010 c1 check                          under its latest session; session=1.1 for another
 //	0.011 c1 fail lost                      fail and info take an error
 //	0.020 c1/7 release                      process 7 of client 1
@@ -64,7 +63,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenVerdicts holds the folders to what they are there for.
+// TestGoldenVerdicts checks that each folder has histories with the verdicts that its checker can give.
 func TestGoldenVerdicts(t *testing.T) {
 	for _, c := range Checks() {
 		seen := map[Verdict]bool{}
@@ -86,9 +85,9 @@ func TestGoldenVerdicts(t *testing.T) {
 			switch {
 			case v == Violated && c.Name == "harness": // it blames no lock
 				continue
-			case v == Unknown && c.Name == "results": // only past the limits of package sweep, which tests them
+			case v == Unknown && c.Name == "results": // only beyond the limits of package sweep, which has its own tests
 				continue
-			case v == Unknown && c.Name == "linearizable": // it is left out where it does not know
+			case v == Unknown && c.Name == "linearizable": // it is valid with a note where it cannot decide
 				continue
 			}
 			if !seen[v] {
@@ -98,8 +97,8 @@ func TestGoldenVerdicts(t *testing.T) {
 	}
 }
 
-// told writes a report as golden files have it: what the checker of its folder says, and
-// what others say but valid, so that another checker changes no file.
+// told writes a report in the form of golden files: the result of the checker of the folder, and the verdicts of other
+// checkers that are not valid. So a new checker does not change the files.
 func told(r Report, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "judged: %s\n", words(r.Verdict, r.Class))
@@ -132,7 +131,7 @@ func told(r Report, name string) string {
 
 func words(v Verdict, c Class) string { return strings.TrimSpace(v.String() + " " + c.String()) }
 
-// parse builds the lines of a history out of the golden form, and reads them.
+// parse converts the golden form to the lines of a history, and reads them.
 func parse(text string) (*history.History, Options, error) {
 	var o Options
 	header := map[string]any{"lockbench": history.Version}
@@ -209,7 +208,7 @@ func (p *parser) event(words []string) error {
 		k, v, ok := strings.Cut(w, "=")
 		switch {
 		case !ok:
-			return fmt.Errorf("%q is no field", w)
+			return fmt.Errorf("%q is not a field", w)
 		case k == "text":
 			e["value"] = strings.ReplaceAll(v, "_", " ")
 		case k == "targets", k == "keys", k == "effect":
@@ -225,7 +224,7 @@ func (p *parser) event(words []string) error {
 	return err
 }
 
-// operation fills in what a client does, and returns the fields that are left.
+// operation fills in the operation of a client, and returns the remaining fields.
 func (p *parser) operation(e line, client, process string, what []string) []string {
 	f, rest := what[0], what[1:]
 	switch f {
@@ -259,7 +258,7 @@ func (p *parser) operation(e line, client, process string, what []string) []stri
 			e[k] = value(v)
 		}
 	}
-	if e["session"] == "none" { // the last look at a resource
+	if e["session"] == "none" { // the final read of a resource
 		delete(e, "session")
 		for i, w := range rest {
 			if w == "session=none" {
@@ -272,7 +271,7 @@ func (p *parser) operation(e line, client, process string, what []string) []stri
 	return rest
 }
 
-// value reads a number, a duration in nanoseconds, or else a text.
+// value parses a number or a duration, which becomes nanoseconds. Anything else is a text.
 func value(s string) any {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n

@@ -9,15 +9,15 @@ import (
 	"lockbench/internal/history/jepsen"
 )
 
-// Report is what all checks together say of a history.
+// Report is the result of all checks of a history.
 type Report struct {
 	Verdict Verdict  `json:"verdict"`        // the worst of the checks
 	Class   Class    `json:"class,omitzero"` // the worst among all findings
 	Checks  []Result `json:"checks"`
 }
 
-// Judge runs all checks over a history. It is a pure function, so a history that
-// is judged again, elsewhere and later, gets the same report.
+// Judge runs all checks on a history. It is a pure function: it returns the same report for the
+// same history on every machine.
 func Judge(h *history.History, o Options) Report {
 	return judge(h, o, Checks())
 }
@@ -55,7 +55,7 @@ func read(h *history.History, o Options) (l *ledger, broken string) {
 	return newLedger(h, o), ""
 }
 
-// run runs one check. A check that panics has not judged: its verdict is unknown.
+// run runs one check. If the check panics, its verdict is unknown.
 func run(c Check, l *ledger, said Report) (r Result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -68,16 +68,16 @@ func run(c Check, l *ledger, said Report) (r Result) {
 	return c.judge(l, said)
 }
 
-// add adds the result of one more check.
+// add adds the result of another check.
 func (r *Report) add(c Result) {
 	r.Checks = append(r.Checks, c)
 	r.Verdict = max(r.Verdict, c.Verdict)
 	r.Class = max(r.Class, c.Worst())
 }
 
-// Apart returns the rules of a check's findings that report another broken promise than the
-// class of the verdict does. A client that is granted a held lock evicts its holder, so
-// together with a double grant "evicted" reports the same defect from the other side.
+// Apart returns the rules of a check's findings that report a different defect than the class of
+// the verdict. A client that is granted a held lock evicts the holder, so "evicted" next to a
+// double grant reports the same defect.
 func (r Result) Apart(of Class) []string {
 	var rules []string
 	for _, f := range r.Findings {
@@ -100,7 +100,7 @@ func (r Report) Check(name string) (Result, bool) {
 	return Result{}, false
 }
 
-// First returns the finding to tell first: the earliest one of the worst class.
+// First returns the earliest finding of the worst class.
 func (r Report) First() (Finding, bool) {
 	var first Finding
 	found := false
@@ -114,7 +114,7 @@ func (r Report) First() (Finding, bool) {
 	return first, found
 }
 
-// Why says in words why some checks could not decide, and is empty if all could.
+// Why explains why checks could not decide. It is empty if all of them could.
 func (r Report) Why() string {
 	return r.reasons(func(c Result) string {
 		if c.Verdict != Unknown {
@@ -124,13 +124,13 @@ func (r Report) Why() string {
 	})
 }
 
-// Broken says how the history contradicts itself, or nothing. Then the harness is
-// at fault, and no verdict on the lock stands.
+// Broken describes how the history contradicts itself. If it is not empty, the harness is at fault,
+// and there is no verdict on the lock.
 func (r Report) Broken() string {
 	return r.reasons(func(c Result) string { return c.Broken })
 }
 
-// reasons joins a text of each check, where it has one.
+// reasons joins the texts of the checks.
 func (r Report) reasons(of func(Result) string) string {
 	var all []string
 	for _, c := range r.Checks {
@@ -141,7 +141,7 @@ func (r Report) reasons(of func(Result) string) string {
 	return strings.Join(all, "; ")
 }
 
-// violated makes the result of a check out of its findings, in the order of events.
+// violated returns the result of a check with its findings in the order of events.
 func violated(findings []Finding) Result {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Event - b.Event })
 	r := Result{Violations: len(findings), Findings: findings}
@@ -151,8 +151,8 @@ func violated(findings []Finding) Result {
 	return r
 }
 
-// Strays adds a check of releases that were answered with ok though their process held nothing.
-// A lock with owners cannot answer so.
+// Strays adds a check of releases that were answered with ok although their process held nothing.
+// A lock with owners must not give that answer.
 func Strays(r Report, strays []jepsen.Stray) Report {
 	if len(strays) == 0 {
 		return r

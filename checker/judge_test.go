@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// alone runs one check by itself. Its findings have indexes, as in a report.
+// alone runs a single check. Its findings have indexes, as in a report.
 func alone(name string, h *history.History, o Options) Result {
 	checks := Checks()
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
@@ -81,8 +81,7 @@ func TestBrokenIsTold(t *testing.T) {
 	}
 }
 
-// Names are unique, each check and rule says in a sentence what it is, and each rule belongs
-// to a check.
+// Names are unique, each check and rule has a one-sentence description, and each rule belongs to a check.
 func TestTables(t *testing.T) {
 	seen := map[string]bool{}
 	named := func(name, about string) {
@@ -102,8 +101,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Every finding of a golden history has a rule of the table, with a class and a check that
-// the table gives it; and every rule is found in a golden history.
+// Every finding of a golden history has a rule of the table, with the check and a class of that rule. Every rule is
+// found in a golden history.
 func TestFindingsHaveRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) == 0 {
@@ -129,8 +128,8 @@ func TestFindingsHaveRules(t *testing.T) {
 	}
 }
 
-// Exclusion looks for too many permits of a semaphore, and no check looks for anything else.
-// So its history is never valid, and the checks that do not judge it say so.
+// For a semaphore, exclusion counts permits and no other check applies. So the history of a semaphore is never valid,
+// and the other checks report that they do not judge it.
 func TestSemaphoreIsNeverValid(t *testing.T) {
 	h, o, err := parse("header {\"model\":\"semaphore\",\"permits\":1}\n0.000 c1 acquire a\n0.001 c1 ok\n0.002 c2 acquire a\n0.003 c2 fail taken strict=true\n" +
 		"0.004 c1 release\n0.005 c1 ok\n0.006 c1 release\n0.007 c1 ok\n")

@@ -10,12 +10,11 @@ import (
 	"lockbench/internal/history"
 )
 
-// Law 2: without its evidence a finding is gone, and nothing else is found in its place
-// but what the evidence explained. The sessions that a finding names are left out of the
-// history with all that was done under them. Then
+// Law 2: a finding disappears together with its evidence. The test picks a finding and removes from the
+// history all sessions that the finding names, with all their operations. Then
 //
-//   - no finding names them, and
-//   - no finding is new, or of a worse class, but for those that [explained] names.
+//   - no finding names a removed session, and
+//   - no finding is new or has a worse class, except those that [explained] permits.
 func TestWithoutEvidence(t *testing.T) {
 	dropped := 0
 	holds(t, func(h *history.History, r *rand.Rand) string {
@@ -42,7 +41,7 @@ func TestWithoutEvidence(t *testing.T) {
 		events := without(h.Events, func(e history.Event) bool { return slices.Contains(f.Sessions, e.Session) })
 		last := h.Events[len(h.Events)-1]
 		if len(events) == 0 || events[len(events)-1].Index < last.Index {
-			e := probe(said{}) // it ends when it did
+			e := probe(said{}) // the history must end at the same time as before
 			e.Index, e.Time = last.Index, last.Time
 			events = append(events, e)
 		}
@@ -53,7 +52,7 @@ func TestWithoutEvidence(t *testing.T) {
 		after := Judge(other, Options{})
 		for i, c := range after.Checks {
 			if c.Name == Rate {
-				continue // what a client may send depends on what it was asked for
+				continue // the limit for commands depends on the number of operations
 			}
 			for _, x := range c.Findings {
 				if slices.ContainsFunc(x.Sessions, func(name string) bool { return slices.Contains(f.Sessions, name) }) {
@@ -71,19 +70,19 @@ func TestWithoutEvidence(t *testing.T) {
 	}
 }
 
-// as tells whether a finding is one that there was, or is what is left of one: with the
-// next worst partner where the worst is gone, and of no worse class.
+// as reports whether x corresponds to a finding of the full history. If the partner with the worst class was
+// removed, x may name the next partner, with a class that is not worse.
 func as(x, before Finding) bool {
 	if slices.Contains([]string{"evicted", "released-without-holding", "released-twice", "refused-though-free"}, x.Rule) {
-		// A session has one finding for all of its wrong answers: the first, under one key.
+		// Only the first wrong answer to a session is reported, under one of its keys.
 		return x.Rule == before.Rule && x.Sessions[0] == before.Sessions[0]
 	}
 	if x.Rule == "stale-write" && before.Rule == "lost-update" {
-		x.Rule = before.Rule // the removed session had read, which showed that it was a counter
+		x.Rule = before.Rule // the removed session had read the value, which showed that the resource is a counter
 	}
 	if x.Rule != before.Rule || x.Class > before.Class || x.Key != before.Key {
-		// Two sessions that meet under several keys have one finding; of two partners
-		// one may be a reader.
+		// Two sessions that overlap under several keys have one finding. The remaining partner may be a
+		// reader where the removed one was a writer.
 		exclusion := []string{"two-holders", "reader-and-writer"}
 		return slices.Contains(exclusion, x.Rule) && slices.Contains(exclusion, before.Rule) && x.Class <= before.Class && x.Event == before.Event
 	}
@@ -93,32 +92,33 @@ func as(x, before Finding) bool {
 	return x.Event == before.Event
 }
 
-// explained tells whether sessions that are gone may have been why a finding was not there:
+// explained reports whether x is new only because removed sessions explained the events of x:
 //
-//	refused-though-free  they may have held                      0.0 A ok   0.1 B is refused   without A
-//	no-progress,         they were granted, or may have held     without the one grant of a quiet stretch
+//	refused-though-free  A removed session may have held the lock: 0.0 A ok, 0.1 B is refused, without A.
+//	no-progress,         A removed session was granted the lock in the recovery period, or may have held it.
 //	lost-wake-up
-//	lost-update,         their writes stand between others: of 5, 3, 4 the 3 undoes an update and
-//	stale-write          4 does not; without the 3 it does
-//	token-fell           after a token fell a server counts from there: of 6, 4, 5 the 4 fell, without it the 5 did
-//	handed-over-early    each death has one finding: without the first grant after it the second is the one
-//	not-linearizable     another double-grant is the first, and the general search looks at one;
-//	                     or they had the only lease, and histories with leases are not searched;
-//	                     or an owner's other session may have been meant by "not held"
+//	lost-update,         A removed session wrote between other writes. In 5, 3, 4 the write of 3 undoes an update
+//	stale-write          and the write of 4 does not. Without the 3, the write of 4 does.
+//	token-fell           After a lower token, tokens are compared with it. In 6, 4, 5 the 4 is a finding. Without
+//	                     it, the 5 is one.
+//	handed-over-early    Each death has one finding, for the first grant after it. Without that grant, the finding
+//	                     is about the second one.
+//	not-linearizable     Only the first double grant is searched, and now another one is the first. Or a removed
+//	                     session had the only lease, so that the history is now searched. Or "not held" may have
+//	                     referred to another session of the owner.
 //
-//	released-without-holding  of an unknown acquire: it rests on the order of all who held the key, and
-//	                          where there is none (two hold at once, one released twice) that may be
-//	                          told alone. And of a refusal and a release that only one unknown acquire could
-//	                          explain either may be told, once no other session explains the refusal
+//	released-without-holding  For an acquire with unknown outcome, the finding depends on the order of all holders
+//	                          of the key. If they have no order, because two held at once or one released twice,
+//	                          only that defect is reported. And if a refusal and a release both need the same
+//	                          unknown acquire as explanation, either of them may be reported.
 //
-// An owner's other session explains many of its answers: a hold that it has
-// besides (released-without-holding, released-twice, evicted, overtaken), a token that it has already
-// (token-repeated), a longer lease that it asked for (lease-long, which
-// readers of one key ask for together).
+// Another session of the same owner explains many answers: it may hold at the same time
+// (released-without-holding, released-twice, evicted, overtaken), have a token already (token-repeated), or have
+// requested a longer lease (lease-long; readers of a key share a lease).
 func explained(h *history.History, before Report, x Finding, gone []*history.Session) bool {
 	key := func(s *history.Session) bool { return x.Key == "" || slices.Contains(s.Keys, x.Key) }
 	shared := slices.ContainsFunc(gone, key)
-	found := func(rule string) bool { // of one who is gone
+	found := func(rule string) bool { // a finding about a removed session
 		for _, c := range before.Checks {
 			for _, f := range c.Findings {
 				if f.Rule == rule && f.Key == x.Key && slices.ContainsFunc(gone, func(s *history.Session) bool { return slices.Contains(f.Sessions, s.Name) }) {
@@ -130,7 +130,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	}
 	owner := slices.ContainsFunc(gone, func(s *history.Session) bool {
 		return slices.ContainsFunc(h.Sessions, func(o *history.Session) bool {
-			return o.Owner == s.Owner && slices.Contains(x.Sessions, o.Name) && // of several keys a finding names one
+			return o.Owner == s.Owner && slices.Contains(x.Sessions, o.Name) && // a finding names only one of several keys
 				slices.ContainsFunc(s.Keys, func(name string) bool { return slices.Contains(o.Keys, name) })
 		})
 	})
@@ -157,7 +157,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 	return false
 }
 
-// strictly tells whether a client was refused a key strictly.
+// strictly reports whether a client got a strict refusal for a key.
 func strictly(h *history.History, key string) bool {
 	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {
 		e := h.At(s.Acquire.Return)

@@ -10,25 +10,22 @@ import (
 	"lockbench/internal/history"
 )
 
-// Law 5: the verdict of the parts is the verdict of the whole. A history falls into parts
-// by its keys, where those that were asked for together are in one. Each part has its
-// sessions, and all that is said of the run as such: faults, deaths, and what probes have
-// seen, but of sessions only of its own.
+// Law 5: the verdict on a history is the worst verdict on its parts. The test splits a history by keys, and keeps keys
+// that one request names in the same part. Each part has its own sessions and the events that concern the whole run:
+// faults, deaths, and the facts of probes, except facts about sessions of other parts.
 //
-// Harness and rate count over all keys, and so are left out. What is said of servers
-// (residue) stands in each part and counts once. Three checks are undecided where all
-// that they were shown was of no use; one useful thing is enough for the whole, so that a
-// part may be unknown where the whole is valid:
+// The checks harness and rate count across all keys and are skipped. Facts about servers (residue) are in each part, and
+// count once. Three checks are unknown if none of their observations is useful. One useful observation decides the whole
+// history, so a part can be unknown while the whole is valid:
 //
-//	fairness  the queue was probed, but no client that waited was seen in it
-//	lease     servers were asked how long they keep a grant, but never while it was held
-//	fencing   the lock claims tokens, but no grant carries one
+//	fairness  the queue was probed, but no waiting client was seen in it
+//	lease     servers reported the remaining lease of grants, but never while they were held
+//	fencing   the lock claims tokens, but no grant has one
 //
-// A part may lack a lost-wake-up of the whole: an answer about another key may be the only sign
-// that the client had reconnected after a fault.
+// A part may lack a lost-wake-up of the whole, because the only sign that the client had reconnected after a fault may
+// be an answer about a key of another part.
 //
-// The general search judges one finding of exclusion, or a history without leases; see
-// [searchedParts].
+// The check linearizable judges one finding of exclusion, or a history without leases; see [searchedParts].
 func TestParts(t *testing.T) {
 	split := 0
 	holds(t, func(h *history.History, _ *rand.Rand) string {
@@ -100,10 +97,9 @@ func sumOfParts(h *history.History, whole Result, i int, parts []Report) string 
 	return ""
 }
 
-// searchedParts compares what the general search says. Around the first double-grant it
-// says of the whole what it says of that part. Of a history without one it judges all
-// keys, unless it has leases or too many operations; then it says nothing of the whole,
-// and may say something of a part that has neither.
+// searchedParts compares the results of linearizable. If the history has a double grant, the result for the whole is that
+// for the part with the first double grant. Otherwise linearizable judges all keys, unless the history has leases or
+// too many operations. It then does not judge the whole, although it may judge a part.
 func searchedParts(h *history.History, whole Report, parts []Report) string {
 	c, _ := whole.Check(Linearizable)
 	x, _ := whole.Check(Exclusion)
@@ -113,7 +109,7 @@ func searchedParts(h *history.History, whole Report, parts []Report) string {
 		part, _ := p.Check(c.Name)
 		exclusion, _ := p.Check(x.Name)
 		if first != nil {
-			// If two stand at one event, of two keys, either may be taken.
+			// If two double grants for different keys have the same event, either is valid.
 			if own := firstDoubleGrant(exclusion); own == nil || own.Event != first.Event || own.Key != first.Key {
 				continue
 			}
@@ -142,9 +138,9 @@ func searchedParts(h *history.History, whole Report, parts []Report) string {
 	return ""
 }
 
-// parts splits the events of a history, which keep their indexes.
+// parts splits the events of a history. They keep their indexes.
 func parts(h *history.History) [][]history.Event {
-	component := map[string]string{} // by key: the key that stands for its part
+	component := map[string]string{} // by key: the key that represents its part
 	var find func(string) string
 	find = func(key string) string {
 		if up, ok := component[key]; ok && up != key {
@@ -168,7 +164,7 @@ func parts(h *history.History) [][]history.Event {
 	}
 	var all [][]history.Event
 	for _, name := range names {
-		looks := map[history.Process]bool{} // under way at what this part guards
+		looks := map[history.Process]bool{} // final reads of this part's resources that have not returned
 		var events []history.Event
 		for _, e := range h.Events {
 			switch {
@@ -177,7 +173,7 @@ func parts(h *history.History) [][]history.Event {
 			case e.Process == history.Nemesis || e.F == history.Died:
 			case e.Session != "" && of[e.Session] != name:
 				continue
-			case e.Session == "": // a last look
+			case e.Session == "": // a final read
 				if e.Type == history.Invoke {
 					looks[e.Process] = find(e.Key) == name
 				}
@@ -199,7 +195,7 @@ func parts(h *history.History) [][]history.Event {
 	return all
 }
 
-// about leaves out of what a probe says what is of other sessions.
+// about removes facts about sessions of other parts from the event of a probe.
 func about(e history.Event, ours func(session string) bool) history.Event {
 	s := heard(&e)
 	switch {

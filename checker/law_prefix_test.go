@@ -9,30 +9,26 @@ import (
 	"lockbench/internal/history"
 )
 
-// Law 4: what is certain stays certain. A history is judged after each of its events, and
-// no finding goes away with the next one, nor does its class become milder, but for the
-// events that [takesBack] names. What has no return yet may still happen, and so a prefix
-// is judged as if its last calls were of unknown outcome.
+// Law 4: later events do not remove findings. The test judges every prefix of a history. From one prefix to the next, no
+// finding disappears or gets a milder class, except for the events that [takesBack] permits. Calls that have not
+// returned in a prefix have an unknown outcome.
 //
-// Of a rule in [stays] the same finding stays: at the same event, under the same key, and
-// for the same session. Of the others something weaker does:
+// For the rules in [stays], the same finding must remain, with its event, key and session. Other rules promise less:
 //
-//	released-without-holding  something is found of its session still, though maybe something
-//	                          else: a first release that is refused after all makes an
-//	                          evicted of it, and a check under way that is answered ok shows
-//	                          that it was still at work when the other one was granted
-//	refused-though-free,      something is found of the key still. They rest on the order of
-//	released-without-holding  all who held it, and there is none once two hold at once, or
-//	of an unknown acquire     one released twice: 1.000 A ok shared, 2.000 B is refused shared,
-//	                          3.000 C ok. From then on it may be told of A and C alone
-//	token-fell                some token of the key fell: an acquire that was called
-//	                          before and is answered only now may be the one that fell
-//	not-linearizable          if the history is still judged in whole: with a lease, with
-//	                          a double-grant, or with more calls of unknown outcome
-//	                          than a search can do, something else is judged
+//	released-without-holding  A finding about the session remains, perhaps with another rule. If the first release is
+//	                          refused later, the finding becomes evicted. If a check under way returns ok, the session
+//	                          was still working when the other session was granted the lock.
+//	refused-though-free,      A finding about the key remains. Both depend on the order of all holders of the key, and
+//	released-without-holding  there is no order after two clients held at once or one session released twice. After
+//	of an unknown acquire     1.000 A ok shared, 2.000 B is refused shared, 3.000 C ok, only the overlap of A and C
+//	                          may be reported.
+//	token-fell                A finding about a token of the key remains. An earlier acquire that returns only now may
+//	                          have got the lower token.
+//	not-linearizable          The finding remains if the whole history is still searched. It is not searched if it
+//	                          gets a lease, a double grant, or too many calls with unknown outcome.
 //
-// Nothing is said of unknown, of lost updates, of a counter that contradicts itself (a
-// session that shows later that it worked on explains it), of notes, and of harness.
+// The law does not cover unknown verdicts, the number of lost updates, contradictions in the history (a session that
+// continues to work may explain them), notes, and the check harness.
 func TestPrefixes(t *testing.T) {
 	compared := map[string]int{}
 	holdsOnce(t, func(h *history.History, _ *rand.Rand) string {
@@ -64,7 +60,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// ruleOf is the rule and the class.
+// ruleOf returns the rule and the class of a finding.
 func ruleOf(f Finding) string {
 	if f.Class == NoClass {
 		return f.Rule
@@ -72,7 +68,7 @@ func ruleOf(f Finding) string {
 	return f.Rule + " " + f.Class.String()
 }
 
-// stays are the rules of which the very finding stays.
+// stays are the rules whose findings remain unchanged.
 var stays = []string{
 	"two-holders", "reader-and-writer", "too-many-permits",
 	"evicted", "released-twice", "refused-though-free",
@@ -82,42 +78,41 @@ var stays = []string{
 	"lease-short", "lease-long", "handed-over-early", "flood",
 }
 
-// persists tells whether a finding of a prefix is among what is found one event later.
+// persists reports whether a finding of a prefix is still found one event later.
 func persists(f Finding, after Result) bool {
 	return slices.ContainsFunc(after.Findings, func(x Finding) bool {
 		switch f.Rule {
 		case "two-holders", "reader-and-writer", "too-many-permits":
-			// The second session that it names is the one that goes on longest.
+			// The second session of the finding is the one that works longest, which may change.
 			return x.Event == f.Event && x.Class >= f.Class
 		case "released-without-holding":
-			// If two contradict each other, a sign that one has held all along accuses the
-			// other. Or another check tells: see takesBack.
+			// Of two sessions that contradict each other, a later sign decides which one is wrong. Another check may
+			// report the defect instead; see takesBack.
 			return slices.Contains(x.Sessions, f.Sessions[0]) || x.Rule == f.Rule && slices.Contains(f.Sessions, x.Sessions[0])
 		case "token-fell":
 			return x.Rule == f.Rule && x.Key == f.Key
 		case "not-linearizable":
 			return true
 		case "overtaken", "evicted":
-			// Once of each session: a check that is answered ok may show that an earlier one counts.
+			// A session has one such finding. A check that returns ok may move it to an earlier event.
 			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0]
 		case "released-twice":
-			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0] // of three, the first two by their calls
+			return x.Rule == f.Rule && x.Sessions[0] == f.Sessions[0] // of three releases, the two with the earliest calls are reported
 		case "no-progress":
 			return x.Rule == f.Rule && x.Key == f.Key && x.Event == f.Event
 		}
 		rule := x.Rule
 		if f.Rule == "stale-write" && rule == "lost-update" {
-			rule = f.Rule // a read shows that it is a counter, so that the late write undid an update as well
+			rule = f.Rule // a read has shown that the resource is a counter, so the late write also undid an update
 		}
 		return rule == f.Rule && x.Class >= f.Class && x.Key == f.Key && x.Event == f.Event && slices.Equal(x.Sessions, f.Sessions)
 	})
 }
 
-// takesBack tells whether the last event of a history may take back a finding of all that
-// stands before it.
+// takesBack reports whether the last event of a history may remove a finding of the history before that event.
 func takesBack(h *history.History, f Finding, after Report) bool {
 	last := &h.Events[len(h.Events)-1]
-	var named, beside []*history.Session // and those that share a key with one of them
+	var named, beside []*history.Session // the sessions of the finding, and the sessions of its key
 	for _, s := range h.Sessions {
 		if slices.Contains(f.Sessions, s.Name) {
 			named = append(named, s)
@@ -132,38 +127,37 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	case "two-holders", "reader-and-writer":
 		return endsEarlier(last, named) || milder(h, last, named)
 	case "too-many-permits":
-		// It names one of those who held before; each of them held permits.
+		// The finding names one of the earlier holders, but all of them held permits.
 		return endsEarlier(last, beside) || milder(h, last, beside)
 	case "evicted":
-		// A check that was under way tells that its client knew.
+		// The result of a check that was under way may show that the client knew of its loss.
 		return endsEarlier(last, named)
 	case "released-without-holding", "refused-though-free":
-		// It rests on who held for certain: of all who asked for the key.
+		// The finding depends on the certain holds of all sessions of the key.
 		if f.Rule == "refused-though-free" || len(f.Sessions) == 1 {
 			return endsEarlier(last, beside) || contradicted(h, after, f.Key) || heldAfterAll(last, beside)
 		}
-		// Exclusion may report the other one together with a session that held for longer.
+		// Exclusion may report the other session together with one that held longer.
 		return endsEarlier(last, beside) || tells(after, Exclusion, f.Sessions[0]) || tells(after, Exclusion, f.Sessions[1])
 	case "lost-update", "stale-write":
-		// A session that writes anything but one more than it read keeps no counter.
+		// If a session writes a value other than the last read plus one, the resource is not a counter.
 		return last.F == history.Write && !counting(h, f.Key)
 	case "lease-short", "lease-long":
 		return endsEarlier(last, named)
 	case "handed-over-early":
-		// A library that tells of a loss may have let go by itself before it told. And what
-		// is given back after all has not been kept for the dead one. Where a check was under
-		// way that is answered ok, exclusion tells of the two.
+		// A library that reports a loss may have released the lock before the report. And a lock that is released
+		// later was not kept for the dead client. If a check under way returns ok, exclusion reports both sessions.
 		of := func(s *history.Session) bool { return s.Name == last.Session }
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
 			tells(after, Exclusion, f.Sessions[1])
 	case "no-progress", "lost-wake-up":
-		// A session that renews has held all along, and so has one that heard of its loss while a
-		// write was under way that worked.
+		// A session that renews the lock has held it all the time, and so has one whose write succeeds although a
+		// loss was reported during the write.
 		return (last.F == history.Renew || last.Type == history.OK) && slices.ContainsFunc(beside, func(s *history.Session) bool { return s.Name == last.Session })
 	case "overtaken":
-		// An answer that is as late as its lease is long may have been given in its turn. And
-		// a holder does not queue: B overtook A, unless what it does under an
-		// older hold, past the lease of that, turns out to have worked.
+		// An answer that arrives later than its lease lasts may have been given in turn. And a client that still holds the
+		// lock is not in the queue: B did not overtake A if an operation under an older hold of A, after its lease,
+		// turns out to have succeeded.
 		return slices.ContainsFunc(named, func(s *history.Session) bool {
 			return s.Name == last.Session && last.F == history.Acquire || last.Type == history.OK && ownedBy(h, last.Session, s.Owner)
 		})
@@ -175,9 +169,9 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	return false
 }
 
-// endsEarlier tells whether an event says of one of some sessions that it ended before:
-// its client died, its library noticed a loss, or an answer said that it holds nothing. Only
-// up to the last sign before that it held for certain.
+// endsEarlier reports whether an event shows that one of the sessions ended before the event: its client died, its library
+// noticed a loss, or an answer said that it does not hold the lock. The session then held with certainty only up to
+// its last sign before the event.
 //
 //	0.000 A is granted   1.000 B is granted (two-holders)   2.000 A died
 func endsEarlier(e *history.Event, of []*history.Session) bool {
@@ -192,27 +186,27 @@ func endsEarlier(e *history.Event, of []*history.Session) bool {
 	})
 }
 
-// heldAfterAll tells whether an event says of one of some sessions, for which it was unknown
-// whether it was granted, that it was: an uncounted session held.
+// heldAfterAll reports whether an event shows that one of the sessions held the lock although its acquire has an unknown
+// outcome.
 //
 //	client 0  acquire ...no answer           release ok
 //	client 2               refused
 //
-// A finding may rest on all that this session explains together with others. Where leases
-// are unknown, what it explains is looked at one by one from then on.
+// A finding may depend on all refusals that this session explains. If leases are unknown, the refusals are
+// judged one by one after such an event.
 func heldAfterAll(last *history.Event, of []*history.Session) bool {
 	return last.F == history.Release && last.Type == history.OK && slices.ContainsFunc(of, func(s *history.Session) bool {
 		return s.Name == last.Session && s.Acquire.Outcome == history.Maybe
 	})
 }
 
-// milder tells whether an event may shorten what a client believed, so that a class is
-// milder, and an unused overlap disappears. Both come from what is under way:
+// milder reports whether an event may shorten the belief of a client. The class then becomes milder, and an overlap in
+// which the client did nothing disappears. Two kinds of events do that:
 //
-//	a pause, or another fault, which becomes too long for a lease that is renewed:
+//	the end of a pause, or of another fault, that was too long for a renewed lease:
 //	0.000 A ok renewed=true lease=3s   1.000 A is paused   2.000 B is granted   ... 9.000 A goes on
 //
-//	a renewal, whose answer says that the lease is shorter than was asked for:
+//	the answer to a renewal, with a shorter lease than requested:
 //	0.000 A ok until=9s   1.000 A renew ttl=5s   4.000 B is granted   5.000 A ok until=2s
 func milder(h *history.History, last *history.Event, of []*history.Session) bool {
 	return slices.ContainsFunc(of, func(s *history.Session) bool {
@@ -229,19 +223,18 @@ func milder(h *history.History, last *history.Event, of []*history.Session) bool
 	})
 }
 
-// ownedBy tells whether a session is of an owner.
+// ownedBy reports whether a session belongs to an owner.
 func ownedBy(h *history.History, session, owner string) bool {
 	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Name == session && s.Owner == owner })
 }
 
-// tells tells whether a check names a session.
+// tells reports whether a finding of a check names a session.
 func tells(r Report, check, session string) bool {
 	c, _ := r.Check(check)
 	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return slices.Contains(f.Sessions, session) })
 }
 
-// counting tells whether every write under a key has the value that its session had read
-// last, and one more.
+// counting reports whether every write under a key is the last value that the session read plus one.
 func counting(h *history.History, key string) bool {
 	for _, s := range h.Sessions {
 		if !slices.Contains(s.Keys, key) {
@@ -265,8 +258,7 @@ func counting(h *history.History, key string) bool {
 	return true
 }
 
-// contradicted tells whether anything was found of the answers on a key, or of a session
-// that asked for it among others.
+// contradicted reports whether exclusion or results found something about a key or about a session of that key.
 func contradicted(h *history.History, r Report, key string) bool {
 	for _, name := range []string{Exclusion, Results} {
 		c, _ := r.Check(name)

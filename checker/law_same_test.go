@@ -11,13 +11,12 @@ import (
 	"lockbench/internal/history"
 )
 
-// Law 1: names, numbers, the start of the clock, and events on other keys change nothing.
-// The whole report stays the same: verdicts, classes, and of each finding the rule, the
-// key, the sessions and the events. What depends on events between others, or on when the
-// history ends, is named where it is left out: in [foundAs], [standsStill] and TestElsewhere.
+// Law 1: names, numbers, the start of the clock, and events on other keys do not change the report: the verdicts, the
+// classes, and the rule, key, sessions and events of each finding. Some details of a report depend on unrelated events or
+// on the end of the history. [foundAs], [standsStill] and TestElsewhere exclude them.
 
-// A probe that says nothing: without facts, or about how long a server keeps what was
-// granted to a session that the history does not have.
+// TestSilentProbe adds the event of a probe without facts, or with the remaining lease of a session that is not in the
+// history.
 func TestSilentProbe(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		quiet := []said{{}, {kept: "absent", ttl: time.Duration(r.IntN(40)) * time.Second}}[r.IntN(2)]
@@ -25,15 +24,14 @@ func TestSilentProbe(t *testing.T) {
 	})
 }
 
-// A client that comes and goes: it is granted a key that no other client asks for, and
-// releases it. It asks for a lease only if another grant has one, since the general search
-// judges a history in whole only if none has.
+// TestElsewhere adds a client that is granted an unrelated key and releases it. The client requests a lease only if
+// another grant has one, because linearizable judges a whole history only if no grant has a lease.
 func TestElsewhere(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		e := history.Event{Process: 1000, Client: 1000, Session: "elsewhere", F: history.Acquire, Type: history.Invoke, Key: "elsewhere"}
 		if r.IntN(2) == 0 && len(h.Sessions) > 0 && !countsCommands(h) {
-			// Or one that is there. Where commands are counted its operations are, too. An answer
-			// to a client that had to reconnect shows that it has.
+			// Or use an existing client, unless this adds to its counted operations or shows that it has
+			// reconnected after a fault.
 			client := h.Sessions[r.IntN(len(h.Sessions))].Client
 			if !slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Reconnects(client) }) {
 				e.Client = client
@@ -53,7 +51,7 @@ func TestElsewhere(t *testing.T) {
 		release.F, released.F = history.Release, history.Release
 		var without []string
 		if h.Header.Claims.Fenced || h.Header.Model.Has(history.Fenced) {
-			// That no grant at all carries a token is said of the history, not of a key.
+			// The absence of all tokens is a fact about the history, not about a key.
 			answer.Token = new(uint64(1))
 			if !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.F == history.Acquire && e.Token != nil }) {
 				without = append(without, Fencing)
@@ -63,15 +61,14 @@ func TestElsewhere(t *testing.T) {
 	})
 }
 
-// A client that never asked for anything dies.
+// TestStrangersDeath adds the death of a client that never requested anything.
 func TestStrangersDeath(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		return inserted(h, r, []history.Event{{Process: 1000, Client: 1000, Type: history.Info, F: history.Died}})
 	})
 }
 
-// inserted puts events of elsewhere between those of a history, in their order, and
-// compares the reports.
+// inserted inserts unrelated events between the events of a history, keeps their order, and compares the reports.
 func inserted(h *history.History, r *rand.Rand, extra []history.Event, without ...string) string {
 	places := make([]int, len(extra))
 	for i := range places {
@@ -93,7 +90,7 @@ func inserted(h *history.History, r *rand.Rand, extra []history.Event, without .
 		}
 		for len(places) > 0 && places[0] == pos {
 			e := extra[0]
-			// Often where the one before or the next one stands, to the nanosecond.
+			// Often use exactly the time of the previous or the next event.
 			e.Time = []time.Duration{now, next, now + (next-now)/2}[r.IntN(3)]
 			e.Index, now = len(events), e.Time
 			events = append(events, e)
@@ -113,15 +110,15 @@ func inserted(h *history.History, r *rand.Rand, extra []history.Event, without .
 	return differ(h, other, seen{index: func(i int) int { return index[i] }, without: without, others: h})
 }
 
-// standsStill tells whether a client is paused, or anything else struck, when the history
-// ends. Then that is as long as the history goes on, and what a library could renew depends on that:
+// standsStill reports whether a pause or another fault lasts until the end of the history. Its length, and so the
+// renewals that a library could have made, then depend on the time of the last event:
 //
 //	0.000 c1 acquire a   0.001 c1 ok renewed=true lease=3s   1.000 nemesis pause begins targets=client-1
 //	1.500 c2 acquire a   1.501 c2 ok                         [99.000 a client asks for another key]
 //
 // Client 1 believes in its lease during a pause of half a second, and not during one of 98 s.
 func standsStill(h *history.History) bool {
-	// Any fault that goes on may keep a library from renewing.
+	// Any such fault may prevent renewals.
 	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Healed < 0 })
 }
 
@@ -129,7 +126,7 @@ func countsCommands(h *history.History) bool {
 	return slices.ContainsFunc(h.Events, func(e history.Event) bool { return heard(&e).counted })
 }
 
-// A shift in time.
+// TestShiftingAll shifts all times.
 func TestShiftingAll(t *testing.T) {
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		by := time.Duration(1 + r.Int64N(int64(time.Hour)))

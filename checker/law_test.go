@@ -13,15 +13,14 @@ import (
 	"lockbench/internal/history"
 )
 
-// A law holds for all histories. It changes one in a way that the random source chooses,
-// compares what is said of both, and returns how it was broken, or nothing.
+// A law is a property of all histories. It changes a history at random, compares the reports on both histories, and
+// returns a description of the difference, or an empty string if the law holds.
 type law func(h *history.History, r *rand.Rand) (broken string)
 
-// holds looks for a history that breaks a law. `make verify` looks in a hundred times as
-// many, three hundred thousand for each law: eight minutes of a processor for all of them.
+// holds searches for a history that breaks a law. `make verify` tries a hundred times as many histories.
 //
-// Rapid draws seeds and not each choice: of a history that takes five hundred choices it
-// would print five hundred lines, and smaller knows better than it what can be left out.
+// Rapid draws only a seed and not each choice. A history needs hundreds of choices, which rapid would print line by
+// line, and smaller shrinks histories better than rapid can.
 func holds(t *testing.T, l law) {
 	t.Helper()
 	rounds := 1
@@ -33,10 +32,10 @@ func holds(t *testing.T, l law) {
 	}
 }
 
-// holdsOnce is for a law that looks at a history dozens of times.
+// holdsOnce is holds for laws that judge a history many times.
 func holdsOnce(t *testing.T, l law) {
 	t.Helper()
-	var breaks *history.History // the last one that did
+	var breaks *history.History // the last history that broke the law
 	var how string
 	t.Cleanup(func() {
 		if breaks != nil {
@@ -59,8 +58,8 @@ func drawn(t *rapid.T) *history.History {
 	return wide(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), rapid.Uint64().Draw(t, "and"))))
 }
 
-// smaller drops what it can from a history that breaks a law, as long as it breaks it in
-// the same way: whole sessions, single operations, other events, and what they carry.
+// smaller shrinks a history that breaks a law, as long as the history breaks the law in the same way. It removes whole
+// sessions, single operations, other events, and fields of events.
 func smaller(h *history.History, l law, broken string) (*history.History, string) {
 	kind := kindOf(broken)
 	try := func(events []history.Event, header history.Header) bool {
@@ -117,7 +116,7 @@ func smaller(h *history.History, l law, broken string) (*history.History, string
 		}
 		for _, simpler := range []func(*history.Header){
 			func(x *history.Header) {
-				if !x.Model.Has(history.RW) { // without it no client asks for shared mode
+				if !x.Model.Has(history.RW) { // without it, no client requests shared mode
 					x.Model = nil
 				}
 			},
@@ -161,8 +160,7 @@ func without(events []history.Event, drop func(history.Event) bool) []history.Ev
 	return slices.DeleteFunc(slices.Clone(events), drop)
 }
 
-// kindOf is the first line of how a law was broken: what is dropped must not turn one
-// way into another.
+// kindOf returns the first line of a broken law, which must stay the same while the history is shrunk.
 func kindOf(broken string) string {
 	first, _, _ := strings.Cut(broken, "\n")
 	return first

@@ -9,37 +9,36 @@ import (
 	"lockbench/internal/history"
 )
 
-// Law 3: what is not known proves nothing. One definite answer is made unknown, in a
-// session that no finding names and whose owner has no other that one names. Then every
-// finding stays that rests on the sessions it names alone, in [bySessions], and every other
-// one under whose key the session never asked.
+// Law 3: an unknown answer does not refute findings about other sessions. The test makes one definite answer unknown, in
+// a session that no finding names and whose owner has no session that a finding names. The following findings then remain:
+// those that depend only on the sessions that they name ([bySessions]), and all findings about keys that the session
+// did not request.
 //
-// They stay as [persists] says: an overlap may name another partner, for one who was told
-// that it had lost, and now was not, may go on longer.
+// [persists] compares the findings. An overlap may name another partner, because a session whose loss is now unknown may
+// work longer.
 //
-// It holds for the answers of every operation, and for both definite ones. For the rest of
-// the findings it does not, since they rest on who else held, or may have, on the same key:
+// The law covers the answers of every operation. It excludes findings that depend on all possible holders of a key:
 //
 //	refused-though-free       0.0 A acquire, refused    0.5 B acquire, refused strictly: no session can have held.
-//	                          If A's answer is unknown, A may have held. So it is with A granted and released
-//	                          before: if the answer to its release is unknown, A may hold still.
-//	released-without-holding  of an acquire of unknown outcome, whose release worked: all others who held
-//	                          meanwhile leave no room; if one of their grants is unknown, there is room
-//	no-progress, lost-wake-up as refused-though-free
-//	lost-update, stale-write  5, 4, 3: that 3 is below 4 is no finding about 5; if the write of 4 is
-//	                          unknown, it is
-//	too-many-permits          it names two of all who held
-//	not-linearizable          as refused-though-free, and with more than a dozen unknown answers nothing
-//	                          is searched at all
-//	handed-over-early         of two who died with their leases running either is named
-//	token-fell                it names the highest token before; with one that fell, and named as such,
-//	                          the server counts from there
+//	                          If A's answer is unknown, A may have held. Likewise, if A was granted the lock and
+//	                          the answer to its release is unknown, A may still hold.
+//	released-without-holding  An acquire has an unknown outcome and its release worked, but the holds of other
+//	                          sessions leave no time for it. If one of their grants is unknown, there is time.
+//	no-progress, lost-wake-up The reason is that of refused-though-free.
+//	lost-update, stale-write  In 5, 4, 3, the finding about 3 names 4 and not 5. If the write of 4 is unknown,
+//	                          it names 5.
+//	too-many-permits          The finding names two of all holders.
+//	not-linearizable          The reason is that of refused-though-free. Also, a history with many unknown answers
+//	                          is not searched.
+//	handed-over-early         If two clients died during their leases, the finding names one of them.
+//	token-fell                The finding names the highest earlier token. After a finding, tokens are compared with
+//	                          the lower token.
 func TestUnknownAnswers(t *testing.T) {
 	changed, kept := 0, 0
 	holds(t, func(h *history.History, r *rand.Rand) string {
 		before := Judge(h, Options{})
 		var pairs []pair
-		named := map[string]bool{} // sessions, and owners
+		named := map[string]bool{} // names of sessions and of owners
 		for _, c := range before.Checks {
 			for _, f := range c.Findings {
 				for _, s := range h.Sessions {
@@ -73,7 +72,7 @@ func TestUnknownAnswers(t *testing.T) {
 			for _, f := range c.Findings {
 				beside := f.Key == "" || slices.ContainsFunc(p.s.Keys, func(key string) bool { return joined(h, key, f.Key) })
 				alone := slices.Contains(bySessions, f.Rule) || f.Rule == "released-without-holding" && len(f.Sessions) == 2
-				// An answer to a client shows that it has reconnected after a fault; see connects.
+				// An answer shows that the client has reconnected after a fault; see connects.
 				heard := f.Rule == "lost-wake-up" && slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {
 					return s.Name == f.Sessions[0] && s.Client == p.s.Client
 				})
@@ -98,16 +97,16 @@ type pair struct {
 	op history.Op
 }
 
-// bySessions are the rules whose findings rest on the sessions they name, and on no
-// others. A released-without-holding does if it names who held instead.
+// bySessions are the rules whose findings depend only on the sessions that they name. A released-without-holding that
+// names the session that held instead also does.
 var bySessions = []string{
 	"two-holders", "reader-and-writer", "evicted", "released-twice",
 	"token-repeated",
 	"overtaken", "lease-short",
 }
 
-// forgettable tells whether the history is well-formed if an answer is unknown: then its
-// owner must not ask again, and an acquire allows for nothing but releases.
+// forgettable reports whether the history stays well-formed if an answer becomes unknown: the owner must not acquire
+// again, and after an acquire there may only be releases.
 func forgettable(h *history.History, s *history.Session, op history.Op) bool {
 	for _, other := range h.Sessions {
 		if other.Owner == s.Owner && other.Acquire.Invoke > op.Return {
@@ -117,8 +116,8 @@ func forgettable(h *history.History, s *history.Session, op history.Op) bool {
 	return op.F != history.Acquire || !slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.F != history.Release })
 }
 
-// forgotten makes an answer unknown. The process that got it asks for nothing any more;
-// its client goes on under another one.
+// forgotten makes an answer unknown. Its process must not call anything afterwards, so the client continues as
+// another process.
 func forgotten(h *history.History, p pair) []history.Event {
 	events := slices.Clone(h.Events)
 	e := &events[p.op.Return]
@@ -138,7 +137,7 @@ func forgotten(h *history.History, p pair) []history.Event {
 	return events
 }
 
-// joined tells whether two keys are in one part of a history.
+// joined reports whether two keys belong to the same part of a history.
 func joined(h *history.History, a, b string) bool {
 	if a == b {
 		return true

@@ -9,8 +9,8 @@ import (
 	"lockbench/locks"
 )
 
-// ledger is a history as checks read it: which session held which key from when until when.
-// [Judge] makes one for all checks.
+// ledger is a history in the form that checks read: each session with its keys and the positions at
+// which it held them. [Judge] makes one ledger for all checks.
 type ledger struct {
 	*hold.Book
 	h           *history.History
@@ -24,8 +24,8 @@ func newLedger(h *history.History, o Options) *ledger {
 	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), searchLimit: models.Limit}
 }
 
-// durable is the position up to which a refused try can be believed: after a fault a server
-// may come back with less, or more, than it had.
+// durable is the position up to which a refusal proves something. After a fault, a server may have
+// lost grants or have old grants again.
 func durable(h *history.History) int {
 	at := h.ClockStep()
 	promoted := func(pos int) bool { return h.Events[pos].Facts.Promoted != nil }
@@ -43,12 +43,13 @@ func durable(h *history.History) int {
 	return at
 }
 
-// strict tells whether a refusal proves that another client held the key. Either the lock
-// claims that for all its refusals, or the event of this one does. A fair lock cannot claim it
-// for all, because it may refuse a client for the queue. Nothing is proven if several keys were
-// asked for, since any of them may be the reason; if a fault hit a server before, since it may
-// have forgotten grants, and may remember them again; or if a reader asks to write, since it
-// may be refused because of itself, even if the lock is reentrant.
+// strict reports whether a refusal proves that another client held the key. Either the lock claims
+// this for all of its refusals, or the event claims it for this refusal. A fair lock cannot claim it
+// for all, because it may refuse a client in favour of the queue. A refusal proves nothing if
+//
+//   - the request had several keys, because any of them may be the reason;
+//   - a fault hit a server before, because the server may have lost grants or have old grants again;
+//   - a reader wants to write, because the client may be refused because of its own read hold.
 func (l *ledger) strict(s *history.Session) bool {
 	if s.Acquire.Outcome != history.Failed || len(s.Keys) != 1 || s.Acquire.Return >= l.durable {
 		return false

@@ -14,11 +14,11 @@ import (
 	"lockbench/locks"
 )
 
-// This file converts a history to the events that porcupine reads. Two things need care: porcupine
-// takes a call without a return for impossible, and here it may still happen; and events at equal
-// times have an order, so they are passed by their place and not by their time.
+// This file converts a history to events for porcupine. Two points need care. porcupine rejects a
+// call without a return, although the call may have taken effect. And events with equal times have an
+// order, so porcupine gets their positions and not their times.
 
-// calls are the events of one key as porcupine takes them.
+// calls are the events of one key in the form that porcupine reads.
 type calls struct {
 	l       *ledger
 	work    bool // includes what clients did as holders; otherwise only acquire, release and renew
@@ -26,17 +26,17 @@ type calls struct {
 	events  []event
 	ops     int
 	unknown int
-	joined  bool // an acquire of unknown outcome asked for other keys as well
+	joined  bool // an acquire with an unknown outcome had other keys too
 }
 
-// event is the one at a position of the history, or one that comes right before it.
+// event is an event at a position of the history, or right before it.
 type event struct {
 	porcupine.Event
 	at     int
 	before bool
 }
 
-// calls makes the calls of some sessions of a key.
+// calls returns the calls of some sessions of a key.
 func (l *ledger) calls(key string, holds []*hold.Hold, work bool) *calls {
 	c := &calls{l: l, key: key, work: work}
 	owners := ownerNumbers(holds)
@@ -49,7 +49,7 @@ func (l *ledger) calls(key string, holds []*hold.Hold, work bool) *calls {
 	return c
 }
 
-// upTo is the first n events; calls that have not returned by then may still happen.
+// upTo returns the first n events. Calls that have not returned by then may still take effect.
 func (c *calls) upTo(n int) []porcupine.Event {
 	var events []porcupine.Event
 	for _, e := range c.events[:n] {
@@ -58,12 +58,12 @@ func (c *calls) upTo(n int) []porcupine.Event {
 	return models.Close(events)
 }
 
-// call is the place of the call of an event's operation.
+// call returns the index of the call that belongs to an event.
 func (c *calls) call(place int) int {
 	return slices.IndexFunc(c.events, func(e event) bool { return e.Id == c.events[place].Id })
 }
 
-// place is that of the first event that does not stand before a position.
+// place returns the index of the first event at or after a position.
 func (c *calls) place(pos int) int {
 	at, _ := slices.BinarySearchFunc(c.events, pos, func(e event, pos int) int { return cmp.Compare(e.at, pos) })
 	return at
@@ -78,7 +78,7 @@ func (c *calls) session(n, owner int32, d *hold.Hold) {
 		outcome = models.OK
 	case history.Failed:
 		if !c.l.strict(s) {
-			return // it claims nothing, and nothing follows it
+			return // the session holds nothing, and no operation follows
 		}
 		outcome = models.Refused
 	default:
@@ -105,16 +105,16 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 	case notHeld:
 		outcome = models.Refused
 	case op.Outcome == history.Failed && (op.F != history.Release || c.l.Strict):
-		return // it says nothing of the lock; read as ended, a failed release still ends the claim
+		return // the answer proves nothing about the lock; with --release ended, a failed release still ends the hold
 	}
 	switch op.F {
 	case history.Release:
 		call.Kind = models.Release
 		if notHeld && c.l.owned.mayHaveGivenBack(d, op) {
-			outcome = models.Unknown // a service that counts by owner means another session
+			outcome = models.Unknown // the service counts by owner, so it may have released another session
 		}
-		// The work of a holder is not a server's answer: a drawing shows that two worked at
-		// once, not that one of them learned so in the end.
+		// The work of a holder is not an answer of a server. A drawing shows that two clients worked at
+		// once, not what they learned at the end.
 		if c.work && outcome == models.Refused {
 			outcome = models.Unknown
 		}
@@ -132,13 +132,13 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 	c.add(d.Session, op, call, outcome)
 }
 
-// add puts an operation where it was invoked and where it returned.
+// add adds the call and the return of an operation.
 func (c *calls) add(s *history.Session, op history.Op, call models.Call, outcome models.Outcome) {
 	e := porcupine.Event{ClientId: int(s.Client), Kind: porcupine.CallEvent, Id: c.ops, Value: call}
 	c.ops++
 	c.events = append(c.events, event{Event: e, at: op.Invoke})
 	if outcome == models.Unknown {
-		// Also one that returned with info stays open: it may take effect later.
+		// An operation that returned with info stays open, because it may take effect later.
 		c.unknown++
 		return
 	}
@@ -146,8 +146,8 @@ func (c *calls) add(s *history.Session, op history.Op, call models.Call, outcome
 	c.events = append(c.events, event{Event: e, at: op.Return})
 }
 
-// end is the position from which a hold may end without a release: its lease has run
-// out, or its client is gone. -1 if there is none.
+// end returns the position from which a hold may end without a release, because its lease has run
+// out or its client is gone. Without such a position it returns -1.
 func (c *calls) end(d *hold.Hold) (at int, why string) {
 	s := d.Session
 	switch {
@@ -159,7 +159,7 @@ func (c *calls) end(d *hold.Hold) (at int, why string) {
 	return d.Ends.Lapse, "lease of " + s.Name
 }
 
-// callsOf makes the calls of the sessions that a finding names.
+// callsOf returns the calls of the sessions that a finding names.
 func (l *ledger) callsOf(f Finding, work bool) *calls {
 	var holds []*hold.Hold
 	for i := range l.All {
@@ -174,7 +174,7 @@ func (l *ledger) callsOf(f Finding, work bool) *calls {
 	return l.calls(key, holds, work)
 }
 
-// marks are the faults of the time that the calls span, and the finding.
+// marks returns the faults during the calls, and the finding.
 func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 	if len(k.events) == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 			mark(f.Begins, to, f.Name, f.Text, f.Targets)
 		}
 	}
-	for _, pos := range l.h.Nemesis { // of another tool: the history does not say how long
+	for _, pos := range l.h.Nemesis { // a history of another tool does not have the length of its faults
 		if e := &l.h.Events[pos]; e.Phase == "" {
 			mark(pos, pos, e.F, e.Text, e.Targets)
 		}

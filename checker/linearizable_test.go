@@ -12,14 +12,13 @@ import (
 	"lockbench/internal/history"
 )
 
-// TestLinearizableAgainstExclusion compares two ways to one answer, on histories
-// without leases: an order of the operations that explains every answer exists, or
-// exclusion or results can say what is wrong.
+// TestLinearizableAgainstExclusion compares two ways to judge histories without leases: either an order of the
+// operations explains every answer, or exclusion or results has a finding.
 func TestLinearizableAgainstExclusion(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		h := changed(t, random(t), withoutLease)
-		// News of a loss, and what a client thinks, end a claim and say nothing of a server.
+		// Notices of a loss and checks of a client are not answers of a server.
 		plain := rapid.Bool().Draw(t, "acquire and release alone")
 		if plain {
 			h = build(t, h.Header, answersAlone(h.Events))
@@ -48,7 +47,7 @@ func TestLinearizableAgainstExclusion(t *testing.T) {
 	}
 }
 
-// answersAlone keeps what was asked of a lock and answered.
+// answersAlone keeps only the calls to the lock and their answers.
 func answersAlone(events []history.Event) []history.Event {
 	var kept []history.Event
 	for _, e := range events {
@@ -65,7 +64,7 @@ func withoutLease(e *history.Event) {
 	e.Renewed, e.Lease = false, 0
 }
 
-// TestLinearizableChangesNoVerdictOfLeases: what it is not asked for it leaves alone.
+// TestLinearizableChangesNoVerdictOfLeases checks that linearizable does not judge histories with leases.
 func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
@@ -80,7 +79,7 @@ func TestLinearizableChangesNoVerdictOfLeases(t *testing.T) {
 	})
 }
 
-// A search that came to its limit is left out: it changes no verdict and says why.
+// A search that reaches its limit changes no verdict, and a note gives the reason.
 func TestLinearizablePastItsLimit(t *testing.T) {
 	h, _ := golden(t, "testdata/linearizable/unknown_acquire.txt")
 	l := newLedger(h, Options{})
@@ -105,8 +104,8 @@ func golden(t *testing.T, file string) (*history.History, Options) {
 	return h, o
 }
 
-// A drawing shows who held, what was wrong, and the faults of that time; of an overstay,
-// too, where no answer of the lock was wrong.
+// A drawing shows the holders, the finding, and the faults at that time. It also exists for an overstay, in which no
+// answer of the lock was wrong.
 func TestDraw(t *testing.T) {
 	for _, file := range []string{"exclusion/pause_older", "exclusion/double_grant", "exclusion/readers", "resource/stale"} {
 		t.Run(file, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"lockbench/checker/internal/proof"
 )
 
-// simulated is how many histories of right locks are judged; as many again are of wrong ones.
+// simulated is the number of histories of correct locks that are judged. Incorrect locks get the same number.
 func simulated() int {
 	if os.Getenv("LOCKBENCH_VERIFY") != "" {
 		return 100_000
@@ -22,8 +22,8 @@ func simulated() int {
 	return 1_000
 }
 
-// TestRightLocks judges histories of simulated locks that make no mistake. None is
-// violated, but by clients that are careless: and then by what they did alone.
+// TestRightLocks judges histories of simulated locks without mistakes. Only careless clients cause violations, and only
+// violations that their own actions explain.
 func TestRightLocks(t *testing.T) {
 	f := simFailures{t: t, seen: map[string]int{}}
 	judged, undecided := map[string]int{}, map[string]int{}
@@ -36,7 +36,7 @@ func TestRightLocks(t *testing.T) {
 				undecided[fmt.Sprintf("%v %s: %.24s", p.Lock.Model, c.Name, c.Why)]++
 			}
 		}
-		if p.Lock.Careless { // what such clients do is proven against them
+		if p.Lock.Careless { // only the proven actions of careless clients may be reported
 			for _, shown := range proofsOf(t, p.Run().Text) {
 				if misses(r, shown) {
 					f.tell("missed: "+shown.What, seed, p, func(q locksim.Plan) bool {
@@ -58,7 +58,7 @@ func TestRightLocks(t *testing.T) {
 	logCounts(t, undecided)
 }
 
-// accusation says what a right lock is accused of.
+// accusation describes the finding against a correct lock.
 func accusation(t *testing.T, p locksim.Plan) (string, Report) {
 	t.Helper()
 	trace := p.Run()
@@ -99,7 +99,7 @@ func accuses(r Report, careless bool) string {
 	return ""
 }
 
-// byCareless tells whether a finding is of the kind that careless clients bring about.
+// byCareless reports whether careless clients can cause a finding.
 func byCareless(c Result, f Finding) bool {
 	switch c.Name {
 	case "exclusion":
@@ -110,19 +110,18 @@ func byCareless(c Result, f Finding) bool {
 	return false
 }
 
-// mayStayOpen tells whether the definitions let a checker say unknown of a right lock.
+// mayStayOpen reports whether a checker may return unknown for a correct lock.
 func mayStayOpen(c Result) bool {
 	switch c.Name {
 	case "lease", "fairness":
-		return true // no session was seen that could be judged
+		return true // no session could be judged
 	case "exclusion":
 		return strings.Contains(c.Why, "does not say until when") || strings.Contains(c.Why, "of a semaphore")
 	}
 	return false
 }
 
-// TestGoldenProofs asks of the golden histories what the simulated ones are asked: what
-// can be proven is found.
+// TestGoldenProofs checks that everything that can be proven about the golden histories is found, as in simulated ones.
 func TestGoldenProofs(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil || len(files) == 0 {
@@ -149,8 +148,7 @@ func TestGoldenProofs(t *testing.T) {
 	logCounts(t, by)
 }
 
-// TestWrongLocks judges histories of simulated locks that make a mistake. Whatever of
-// it the clients can prove is found.
+// TestWrongLocks judges histories of simulated locks with a mistake. Everything that the clients can prove is found.
 func TestWrongLocks(t *testing.T) {
 	f := simFailures{t: t, seen: map[string]int{}}
 	mistakes := locksim.Mistakes()
@@ -189,7 +187,7 @@ func TestWrongLocks(t *testing.T) {
 	logCounts(t, by)
 }
 
-// runWrong runs a lock that makes a mistake.
+// runWrong runs a lock with a mistake.
 func runWrong(t *testing.T, p locksim.Plan) (locksim.Trace, []proof.Proof, Report) {
 	t.Helper()
 	trace := p.Run()
@@ -214,7 +212,7 @@ func proofsOf(t *testing.T, text string) []proof.Proof {
 	return proofs
 }
 
-// misses tells whether a report leaves out what is proven.
+// misses reports whether a report lacks a proven violation.
 func misses(r Report, p proof.Proof) bool {
 	found := slices.ContainsFunc(r.Checks, func(c Result) bool {
 		return c.Verdict == Violated && slices.Contains(p.Checks, c.Name)
@@ -222,7 +220,7 @@ func misses(r Report, p proof.Proof) bool {
 	return !found || r.Verdict != Violated || p.Class != "" && r.Class.String() != p.Class
 }
 
-// simFailures tells of each kind of failure a few times, made small, and counts the others.
+// simFailures reports the first failures of each kind with shrunk histories, and counts the others.
 type simFailures struct {
 	t    *testing.T
 	seen map[string]int
@@ -236,7 +234,7 @@ func (f *simFailures) tell(kind string, seed uint64, p locksim.Plan, again func(
 	p = locksim.Shrink(p, again, 3000)
 	text := p.Run().Text
 	if strings.HasPrefix(kind, "release strict") {
-		text = "release strict\n" + text // so that it is a golden history as it stands
+		text = "release strict\n" + text // so that the text is a valid golden history
 	}
 	h, o, err := parse(text)
 	if err != nil {
@@ -249,14 +247,14 @@ func (f *simFailures) tell(kind string, seed uint64, p locksim.Plan, again func(
 	f.t.Errorf("seed %d, %s (%s)\n%s%s----\n%s", seed, kind, p.Lock.Mistake, text, said.String(), inFull(Judge(h, o)))
 }
 
-// sum tells how often there was each kind.
+// sum reports the number of failures of each kind.
 func (f *simFailures) sum() {
 	for _, kind := range slices.Sorted(maps.Keys(f.seen)) {
 		f.t.Errorf("%d times: %s", f.seen[kind], kind)
 	}
 }
 
-// inFull is a report with all its findings.
+// inFull writes a report with all its findings.
 func inFull(r Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "judged: %s\n", words(r.Verdict, r.Class))

@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// A statement about two locks is true of each: histories of different keys, put into one,
-// are judged as the two are, whichever way they are shuffled together.
+// TestMerging merges two histories with different keys in a random order. The verdict on the result is the worse of the
+// two verdicts.
 func TestMerging(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := withoutClocks(t, random(t)), withoutClocks(t, random(t))
@@ -28,7 +28,7 @@ func TestMerging(t *testing.T) {
 	})
 }
 
-// withoutClocks leaves out what is about time or about all: leases that end, faults.
+// withoutClocks removes everything that depends on time or concerns all keys: ends of leases, and faults.
 func withoutClocks(t *rapid.T, h *history.History) *history.History {
 	kept := slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Process < 0 })
 	for i := range kept {
@@ -80,11 +80,11 @@ func build(t *rapid.T, h history.Header, events []history.Event) *history.Histor
 	return built
 }
 
-// Stretching all times, and all leases with them, leaves what rests on their order alone.
+// TestStretching multiplies all times and leases. That must not change verdicts, which depend on their order.
 func TestStretching(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// A watchdog's period is a third of its lease: of one of 5 ns it is 1 ns, but of
-		// one twice as long 3 ns. So all leases are thrice what was drawn.
+		// The period of a watchdog is a third of its lease, and rounding would break the law for leases that are
+		// not multiples of three nanoseconds.
 		h := stretched(t, random(t), 3)
 		other := stretched(t, h, time.Duration(rapid.IntRange(2, 1000).Draw(t, "by")))
 		for _, name := range []string{Exclusion, Fencing, Resource, Fairness} {
@@ -102,7 +102,7 @@ func stretched(t *rapid.T, h *history.History, by time.Duration) *history.Histor
 	})
 }
 
-// An attempt that failed for sure, and claims nothing, changes nothing.
+// TestAddingAFailure adds an attempt that failed and claims nothing. That must not change verdicts.
 func TestAddingAFailure(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
@@ -142,9 +142,9 @@ func TestAddingAFailure(t *testing.T) {
 	})
 }
 
-// An attempt of unknown outcome may never have been made. Without it exclusion, which
-// counts no session as a holder without a grant, says the same; and what no order of
-// the operations explains with it has no explanation without it.
+// TestDroppingAnUnknown removes an attempt with unknown outcome. That must not change exclusion, which counts only granted
+// sessions as holders. And if results is violated with the attempt, it is violated without it, because the attempt can
+// only explain more answers.
 func TestDroppingAnUnknown(t *testing.T) {
 	dropped := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +162,7 @@ func TestDroppingAnUnknown(t *testing.T) {
 		dropped++
 		name := rapid.SampledFrom(unknown).Draw(t, "dropped")
 		events := slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Session == name })
-		// A pause without an end lasts as long as the history, which is to end when it did.
+		// A pause without an end lasts until the end of the history, so the history must keep its end.
 		events = append(events, history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe, Time: h.Events[len(h.Events)-1].Time})
 		for i := range events {
 			events[i].Index = i
@@ -182,7 +182,7 @@ func TestDroppingAnUnknown(t *testing.T) {
 	}
 }
 
-// alike compares what a checker says of two histories, but for words and places.
+// alike compares the results of a checker for two histories, except for texts and positions.
 func alike(t *rapid.T, name string, a, b *history.History) {
 	t.Helper()
 	x, y := alone(name, a, Options{}), alone(name, b, Options{})

@@ -9,15 +9,15 @@ import (
 	"lockbench/locks"
 )
 
-// naive is exclusion by the letter of its definitions: every pair of sessions, every
-// position, each asked for itself. It shares no code with what it is compared to.
+// naive is a direct implementation of the definitions of exclusion. It checks every pair of sessions at every position, and
+// shares no code with the checker.
 type naive struct {
 	h       *history.History
 	strict  bool
 	stepped int
 }
 
-// overlapping is what it finds for a later session.
+// overlapping is a finding about the later session of an overlap.
 type overlapping struct {
 	event int
 	class Class
@@ -81,7 +81,8 @@ func (n naive) pair(a, b *history.Session) (surely, possibly bool, class Class) 
 	return surely, possibly, class
 }
 
-// works: the claim, but when the lease has run out for good only up to the last sign.
+// works reports whether a session works at a position: within its hold, and after the end of the lease only up to the
+// last sign.
 func (n naive) works(s *history.Session, p int, most bool) bool {
 	if !n.claims(s, p) {
 		return false
@@ -91,11 +92,11 @@ func (n naive) works(s *history.Session, p int, most bool) bool {
 			return true
 		}
 	}
-	// The rest of a lease that was shortened, after the call of its last renewal.
+	// The rest of a lease that a renewal shortened.
 	return !n.isRenewed(s) && n.h.At(p).Time <= n.inForce(s, len(n.h.Events)-1, most)
 }
 
-// bothBelieve: at some time from an event up to the next one, both do.
+// bothBelieve reports whether both sessions believe in their leases at some time between an event and the next one.
 func (n naive) bothBelieve(a, b *history.Session, p int, most bool) (at int, ok bool) {
 	if !n.believes(a, p, most) || !n.believes(b, p, most) {
 		return 0, false
@@ -118,7 +119,7 @@ func (n naive) believes(s *history.Session, p int, most bool) bool {
 	return n.h.At(p).Time <= n.inForce(s, p, most)
 }
 
-// since is when belief comes back between an event and the next one; 0 if it was there at
+// since returns the time between an event and the next one at which the belief returns, or 0 if the session believes at
 // the event.
 func (n naive) since(s *history.Session, p int) time.Duration {
 	if !n.isRenewed(s) {
@@ -130,7 +131,7 @@ func (n naive) since(s *history.Session, p int) time.Duration {
 
 func (n naive) until(s *history.Session, p int, most bool) time.Duration {
 	if p+1 < len(n.h.Events) && !n.claims(s, p+1) && !slices.ContainsFunc(s.Ops, func(op history.Op) bool { return op.Invoke == p+1 }) {
-		return n.h.At(p).Time // it is certain up to a sign, and no further
+		return n.h.At(p).Time // belief is certain only up to the last sign
 	}
 	if n.isRenewed(s) {
 		return hold.Never
@@ -142,9 +143,9 @@ func (n naive) isRenewed(s *history.Session) bool {
 	return n.h.At(s.Acquire.Return).Renewed
 }
 
-// stoodStill: in a pause that was too long for the lease, until it was over and a renewal
-// should have told; and for good if nothing showed after that. Pauses that are closer
-// together than two renewals are one.
+// stoodStill reports whether the client does not believe in its lease because of a pause that was longer than the lease.
+// The belief returns when the pause is over and the next renewal should have been answered, and never if no sign
+// follows. Pauses that are closer together than two renewals count as one.
 func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Duration) {
 	lease := n.h.At(s.Acquire.Return).Lease
 	end := n.h.At(len(n.h.Events) - 1).Time
@@ -171,7 +172,7 @@ func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Dur
 		if pause.Begins > p || woke-n.h.At(pause.Begins).Time <= lease-lease/3 || told <= granted && pause.Healed < s.Acquire.Return {
 			continue
 		}
-		next := hold.Never // a stretch lasts until what comes next
+		next := hold.Never // the position lasts until the next event
 		if p+1 < len(n.h.Events) {
 			next = n.h.At(p + 1).Time
 		}
@@ -189,7 +190,7 @@ func (n naive) stoodStill(s *history.Session, p int) (still bool, since time.Dur
 	return false, since
 }
 
-// inForce is the deadline as of a position, followed from the grant, event by event.
+// inForce returns the deadline that is known at a position. It follows the events from the grant on.
 func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	asked, granted := n.h.At(s.Acquire.Invoke), n.h.At(s.Acquire.Return)
 	var deadline time.Duration
@@ -203,8 +204,8 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	default:
 		deadline = asked.Time + asked.TTL
 	}
-	// Among the renewals that were called by then, those count after which no other one
-	// certainly came; of one that is never answered only its length is certain.
+	// Of the renewals that were called by then, those count that no later renewal has certainly replaced. For a renewal
+	// without an answer, only the requested length is certain.
 	ok := func(op history.Op) bool {
 		return op.F == history.Renew && op.Outcome == history.Done && op.Return <= p && n.claims(s, op.Return)
 	}
@@ -244,7 +245,7 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	return deadline
 }
 
-// claims: from the grant up to the first end.
+// claims reports whether a position lies between the grant and the first end of the session.
 func (n naive) claims(s *history.Session, p int) bool {
 	if p < s.Acquire.Return {
 		return false
@@ -252,7 +253,7 @@ func (n naive) claims(s *history.Session, p int) bool {
 	if p == s.Acquire.Return {
 		return true
 	}
-	// Its own release ended it.
+	// The release of the session ends it.
 	answered, released := len(n.h.Events), len(n.h.Events)
 	for _, op := range s.Ops {
 		if op.F != history.Release || n.strict && op.Outcome == history.Failed {
@@ -274,7 +275,7 @@ func (n naive) claims(s *history.Session, p int) bool {
 		}
 		return false
 	}
-	// Or it was told by a renewal that nothing is held, and showed nothing else until then.
+	// A renewal that is answered "not held" ends it, if no sign comes between.
 	for _, op := range s.Ops {
 		if op.F != history.Renew || op.Outcome != history.Failed || n.h.At(op.Return).Error != history.ErrorNotHeld ||
 			op.Return > answered || n.confirmed(s, op.Return) {
@@ -285,7 +286,7 @@ func (n naive) claims(s *history.Session, p int) bool {
 		}
 		answered = min(answered, op.Return)
 	}
-	// Or it was noticed later that it is over, and there is no sign from here to there.
+	// A later notice of a loss ends it, if no sign comes between.
 	for i := range n.h.Events {
 		if i <= answered && n.notice(s, i) && !sign(i) {
 			return false
@@ -294,7 +295,7 @@ func (n naive) claims(s *history.Session, p int) bool {
 	return true
 }
 
-// confirmed: a check or a renewal that was asked for after a position was answered with ok.
+// confirmed reports whether a check or a renewal after a position was answered with ok.
 func (n naive) confirmed(s *history.Session, after int) bool {
 	for _, op := range s.Ops {
 		if op.F == history.Release {

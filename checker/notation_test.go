@@ -14,8 +14,8 @@ import (
 	"lockbench/locks"
 )
 
-// notation writes a history as golden files have it, so that what a law finds can be
-// kept as one. Times are rounded to microseconds.
+// notation writes a history in the form of golden files, so that a history that breaks a law can be kept as a golden
+// file. Times are rounded to microseconds.
 func notation(h *history.History) string {
 	var b strings.Builder
 	bare := h.Header
@@ -27,15 +27,15 @@ func notation(h *history.History) string {
 	for i := range h.Events {
 		e := &h.Events[i]
 		line := strings.Join(n.words(e), " ")
-		// Six digits, of which the last three are left out if they say nothing.
+		// Six digits, without the last three if they are zero.
 		at := strings.TrimSuffix(fmt.Sprintf("%.6f", e.Time.Seconds()), "000")
 		fmt.Fprintf(&b, "%s %s\n", at, line)
 	}
 	return b.String()
 }
 
-// notes are what the notation knows of the lines so far: it numbers the sessions of a
-// client by itself, and a line is about the latest one if it does not say otherwise.
+// notes is the state of the notation. The sessions of a client are numbered in their order, and a line belongs to the
+// latest session unless it names another one.
 type notes struct {
 	names    map[string]string
 	attempts map[int32]int
@@ -124,8 +124,7 @@ func (n *notes) facts(s said) (w []string) {
 	return w
 }
 
-// A written history is judged as the original was, so that a golden history shows what a law
-// has found. The notation has room for one name in a list of what a probe saw.
+// A history in this notation gets the verdict of the original. The notation supports one name in each list of a probe.
 func TestNotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawn(t)

@@ -16,11 +16,11 @@ import (
 	"lockbench/locks"
 )
 
-// TestMain sets how many histories a property sees, and which: the same ones each time,
-// so that a change is what made a test fail. `make verify` draws others.
+// TestMain sets the number of histories and the seed. The seed is constant, so that a new failure has its cause in a
+// change of the code. `make verify` uses other seeds.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	unless := map[string]string{"rapid.checks": "3000", "rapid.seed": "1"} // small histories are cheap, and what is rare among them needs many
+	unless := map[string]string{"rapid.checks": "3000", "rapid.seed": "1"} // small histories are cheap, and rare cases need many of them
 	if os.Getenv("LOCKBENCH_VERIFY") != "" {
 		unless = map[string]string{"rapid.checks": "100000"}
 	}
@@ -60,8 +60,7 @@ func TestExclusionAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestRenaming and TestShifting: who the clients are, and when the run began, do
-// not matter.
+// TestRenaming changes all numbers and names, which must not change the report.
 func TestRenaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
@@ -80,6 +79,7 @@ func TestRenaming(t *testing.T) {
 	})
 }
 
+// TestShifting shifts all times, which must not change the report.
 func TestShifting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := random(t)
@@ -100,7 +100,7 @@ func changed(t *rapid.T, h *history.History, change func(*history.Event)) *histo
 	return other
 }
 
-// same compares all that two reports say, but for names and times.
+// same compares two reports, except for names and times.
 func same(t *rapid.T, a, b *history.History) {
 	type found struct {
 		Rule   string
@@ -122,8 +122,8 @@ func same(t *rapid.T, a, b *history.History) {
 	}
 }
 
-// random draws a small well-formed history: a few clients with leases, waits, pauses,
-// renewals, deaths and unknown outcomes, and a lock that grants as it likes.
+// random draws a small well-formed history: a few clients with leases, waits, pauses, renewals, deaths and unknown
+// outcomes, and a lock that grants at random.
 func random(t *rapid.T) *history.History {
 	g := generator{t: t, next: 4}
 	for c := range int32(3) {
@@ -154,7 +154,7 @@ type generator struct {
 	deaths  int
 }
 
-// player is a client: what it has outstanding, and what it holds.
+// player is a client with its outstanding operation and its session.
 type player struct {
 	client   int32
 	process  history.Process
@@ -162,9 +162,9 @@ type player struct {
 	session  string
 	open     string
 	granted  bool
-	over     bool // its session is of unknown outcome: it may only be released
+	over     bool // the outcome of its acquire is unknown, so it may only release
 	retired  bool
-	paused   int // the step that did it
+	paused   int // the step that paused it
 	called   history.Event
 }
 
@@ -190,7 +190,7 @@ func (g *generator) nemesis() {
 		}
 		g.deaths++
 		g.add(history.Event{Process: p.process, Client: p.client, Type: history.Info, F: history.Died})
-		*p = player{client: int32(2 + g.deaths), process: g.next} // another takes its place
+		*p = player{client: int32(2 + g.deaths), process: g.next} // a new client replaces it
 		g.next++
 	default:
 		phase := history.Healed
@@ -255,7 +255,7 @@ func (g *generator) move(p *player) {
 	g.add(e)
 }
 
-// answer returns what is outstanding: mostly with ok.
+// answer adds the return of the outstanding operation, usually ok.
 func (g *generator) answer(p *player, e history.Event) {
 	e.F, e.Session = p.open, p.called.Session
 	e.Type = rapid.SampledFrom([]history.Type{history.OK, history.OK, history.OK, history.OK, history.Fail, history.Info}).Draw(g.t, "outcome")
@@ -288,7 +288,7 @@ func (g *generator) answer(p *player, e history.Event) {
 	g.add(e)
 }
 
-// lines writes a history for a person who looks into a failed test.
+// lines writes a history for the message of a failed test.
 func lines(h *history.History) string {
 	s := ""
 	for i := range h.Events {

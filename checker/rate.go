@@ -8,23 +8,23 @@ import (
 	"lockbench/internal/history"
 )
 
-// A rate above these limits is too much. A loop without a pause sends one command a round trip: thousands a
-// second on one machine, hundreds over a network with milliseconds of delay.
+// Rates above these limits are findings. A loop without a pause sends one command in each round trip: thousands in a
+// second on one machine, and hundreds over a network with a delay of milliseconds.
 const (
 	commandsPerSecondMax    = 300
 	commandsPerOperationMax = 200
-	rateMin                 = 500 * time.Millisecond // a shorter stretch tells nothing
+	rateMin                 = 500 * time.Millisecond // shorter periods are not judged
 )
 
-// counted is how many commands a client had sent by a position.
+// counted is the number of commands that a client had sent at a position.
 type counted struct{ pos, commands int }
 
-// rate asks whether clients send more commands than waiting needs. The run counts in the
-// network the commands of each client, at the beginning and at the end of a quiet stretch; a client
-// that spins while it waits shows there, whatever its library calls it.
+// rate finds clients that send more commands than waiting needs. The proxy counts the commands of
+// each client at the beginning and at the end of a recovery period, so a client that polls without
+// a pause is visible whatever its library does.
 //
-// Two bounds must both be broken, because a client may be busy for good reason: so
-// many commands a second, and so many for each operation that it was asked to do.
+// A finding must exceed two limits, because a client may be busy for a good reason: the commands in a
+// second, and the commands for each operation that the client was asked to do.
 func rate(l *ledger, _ Report) Result {
 	h := l.h
 	last, asked := map[int32]counted{}, callsOf(h)
@@ -52,7 +52,7 @@ func rate(l *ledger, _ Report) Result {
 		from, _ := slices.BinarySearch(asked[id], before.pos)
 		to, _ := slices.BinarySearch(asked[id], pos)
 		ops := 1 + to - from
-		// The one that is under way at the beginning and at the end counts as well.
+		// The operations under way at the beginning and at the end count too.
 		if rate > commandsPerSecondMax && n-before.commands > commandsPerOperationMax*(ops+1) {
 			findings = append(findings, Finding{
 				Rule: "flood", Event: pos,
@@ -72,7 +72,7 @@ func rate(l *ledger, _ Report) Result {
 	return r
 }
 
-// callsOf are the positions of each client's calls.
+// callsOf returns the positions of each client's calls.
 func callsOf(h *history.History) map[int32][]int {
 	all := map[int32][]int{}
 	for pos := range h.Events {

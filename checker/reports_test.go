@@ -8,15 +8,14 @@ import (
 	"lockbench/internal/history"
 )
 
-// seen says how what a report of a changed history names is called in the history that
-// it was made of. A function that is nil changes nothing.
+// seen maps the names in the report of a changed history to those of the original history. A nil function changes
+// nothing.
 type seen struct {
 	index   func(int) int
 	session func(string) string
 	key     func(string) string
-	without []string // checkers that are not compared, for a reason that is given
-	// others is a history with the sessions of both, if one of the two has events of others
-	// that the other has not.
+	without []string // checkers that are not compared
+	// others is a history with the sessions of both histories, if one of them has additional events of other sessions.
 	others *history.History
 }
 
@@ -44,8 +43,7 @@ func (v seen) sessionsOf(names []string) []string {
 	return all
 }
 
-// gist is all that a report says but for its words: verdicts, classes, and of each
-// finding the rule, the class, the key, who and where.
+// gist is a report without its texts: verdicts, classes, and the rule, class, key, sessions and events of each finding.
 func gist(r Report, v seen) []string {
 	all := []string{fmt.Sprintf("judged: %s", words(r.Verdict, r.Class))}
 	if len(v.without) > 0 {
@@ -66,7 +64,7 @@ func gist(r Report, v seen) []string {
 	return all
 }
 
-// foundAs is the gist of one finding.
+// foundAs returns the gist of one finding.
 func foundAs(checker string, f Finding, v seen) string {
 	events := slices.Clone(f.Events)
 	for i := range events {
@@ -76,13 +74,13 @@ func foundAs(checker string, f Finding, v seen) string {
 	switch {
 	case v.others == nil:
 	case checker == Exclusion:
-		// The event up to which an overlap is shown, the last one before a lease ends, may be
-		// anybody's.
+		// An overlap is shown up to the last event before the lease ends, which may belong to
+		// any session.
 		events = events[:4]
 	case checker == Linearizable && asksForSeveral(v.others, who[0]):
-		key = "" // the one of exclusion's finding
+		key = "" // it is the key of the finding of exclusion
 	case f.Rule == "lost-wake-up":
-		// Since when a lock is free is shown by the first event after that, which may be anybody's.
+		// The first event after the lock became free may belong to any session.
 		events = []int{events[0], events[3]}
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s", f.Rule, f.Class)) +
@@ -93,8 +91,8 @@ func asksForSeveral(h *history.History, session string) bool {
 	return slices.ContainsFunc(h.Sessions, func(s *history.Session) bool { return s.Name == session && len(s.Keys) > 1 })
 }
 
-// differ says in what the reports of two histories differ, or nothing. The first line
-// has rules alone, so that it stays the same while a history is made smaller.
+// differ describes the difference between the reports on two histories. The first line has only rules, so that it stays
+// the same while a history is shrunk.
 func differ(h, other *history.History, v seen) string {
 	before := gist(Judge(h, Options{}), seen{without: v.without, others: v.others})
 	return difference(before, gist(Judge(other, Options{}), v))

@@ -12,14 +12,13 @@ import (
 // ruleEvicted is the rule for a holder that was answered "not held" within its lease.
 const ruleEvicted = "evicted"
 
-// results asks whether what a lock answered was true: that a release or a renewal
-// worked, that nothing was held, that a try came while a client held.
+// results checks whether the answers of a lock were true: that a release or a renewal worked,
+// that the client did not hold the lock, that another client held it.
 //
-// Exclusion judges which clients counted on the lock, and results judges the answers of the
-// lock itself. For a lock without leases, neither finds anything if and only if the history is
-// linearizable; package sweep decides that part. A release or a renewal that is answered with ok
-// proves more than its own moment: the session held without a break until it was called
-// (proven.go).
+// The check exclusion judges the clients that counted on the lock, and results judges the answers
+// of the lock. For a lock without leases, both find nothing if and only if the history is
+// linearizable; package sweep decides that. A release or renewal that was answered with ok also
+// proves that the session had held without a break until the call (proven.go).
 func results(l *ledger, _ Report) Result {
 	a := answers{ledger: l, reported: map[string]bool{}}
 	for i := range l.All {
@@ -65,11 +64,11 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 	a.findings = append(a.findings, f)
 }
 
-// session judges the answers to one session by themselves.
+// session judges the answers to one session without regard to other sessions.
 func (a *answers) session(d *hold.Hold) {
 	s := d.Session
-	released, refused := -1, -1 // places in s.Ops: of the first release that was ok, of the first answer "not held"
-	worked := len(a.h.Events)   // call of the first release that worked or may have
+	released, refused := -1, -1 // indexes in s.Ops: the first release with ok, the first answer "not held"
+	worked := len(a.h.Events)   // the call of the first release that worked or may have worked
 	for i, op := range s.Ops {
 		switch {
 		case op.F == history.Release && !a.NotHeld(op):
@@ -79,7 +78,7 @@ func (a *answers) session(d *hold.Hold) {
 		}
 	}
 	key := s.Keys[0]
-	held := -1                // place of the first answer that it held, after an answer that it does not
+	held := -1                // the index of the first answer that it held, after an answer that it did not hold
 	var renewals []history.Op // that were answered with ok
 	for i, op := range s.Ops {
 		release := op.F == history.Release
@@ -122,9 +121,9 @@ func (a *answers) session(d *hold.Hold) {
 	}
 }
 
-// renewedAtOnce tells whether a renewal that was under way when a session was answered "not
-// held" worked, which contradicts that answer. If the renewal took effect first, its lease runs; if the
-// session had been over before, the renewal could not work:
+// renewedAtOnce reports whether a renewal worked that was under way when the session was answered
+// "not held". That contradicts the answer: if the renewal took effect first, its lease still runs,
+// and if the session had ended first, the renewal could not work.
 //
 //	renew ──────────────────── ok, lease 1 s
 //	    renew ── not held
@@ -140,7 +139,7 @@ func (a *answers) evicted(d *hold.Hold, op history.Op) {
 		fmt.Sprintf("the lock answered %s at %s that it does not hold %q, %s", client(d, nil), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
 }
 
-// done names the effect of an operation that was answered with ok.
+// done names the effect of a successful operation.
 func done(op history.Op) string {
 	if op.F == history.Renew {
 		return "renewed"
@@ -148,7 +147,7 @@ func done(op history.Op) string {
 	return "released"
 }
 
-// until says how long a lease would have run.
+// until describes the end that a lease would have had.
 func (a *answers) until(d *hold.Hold, op history.Op) string {
 	if d.Renewed() {
 		return "although its library renewed its lease and it had not been released"

@@ -6,24 +6,24 @@ import (
 	"lockbench/internal/history"
 )
 
-// said is what a probe of a drawn history says: at most one of these things. The two
-// functions below are all that knows how a probe carries it.
+// said is the fact of a probe in a drawn history; at most one kind of fact is set. Only the two functions below know how an
+// event stores facts.
 type said struct {
 	quiet   string // begins or ends
 	queued  []string
-	kept    string // the session of which a server was asked; ttl is what it said
+	kept    string // the session whose grant a server keeps for ttl
 	ttl     time.Duration
-	looked  bool // what is left was looked for
+	looked  bool // the probe looked for remaining keys
 	left    []string
 	ending  []string
-	counted bool // the commands of a client
+	counted bool // the number of commands of a client is known
 	client  int32
 	sent    int
 	stepped time.Duration
 	master  string
 }
 
-// probe is the event that says it. The zero value says nothing at all.
+// probe returns the event with the fact. The zero value gives an event without facts.
 func probe(s said) history.Event {
 	e := history.Event{Process: history.Probe, Type: history.Info, F: history.FProbe}
 	say := func(f history.Fact) { e = history.Probed(f) }
@@ -46,7 +46,7 @@ func probe(s said) history.Event {
 	return e
 }
 
-// heard reads what [probe] has written.
+// heard returns the fact of an event. It is the inverse of [probe].
 func heard(e *history.Event) (s said) {
 	if e.Process != history.Probe {
 		return s

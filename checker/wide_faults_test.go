@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// fault begins or ends one, or lets a client die.
+// fault begins or ends a fault, or kills a client.
 func (g *wideRun) fault() {
 	if g.calm {
 		return
@@ -42,7 +42,7 @@ func (g *wideRun) fault() {
 		if g.born < 8 {
 			i := g.pick(len(g.clients))
 			g.add(history.Event{Process: g.clients[i].process, Client: g.clients[i].id, Type: history.Info, F: history.Died})
-			if g.lies > 0 && g.odds(2) { // the lock lets go at once of what the dead one held
+			if g.lies > 0 && g.odds(2) { // the lock releases the dead client's holds too early
 				id := g.clients[i].id
 				g.service.all = slices.DeleteFunc(g.service.all, func(h wideHold) bool { return h.of.asked.Client == id })
 			}
@@ -63,7 +63,7 @@ func (g *wideRun) struck(f wideFault, phase string) {
 		Step: f.step, Targets: f.targets, Phase: phase})
 }
 
-// look lets a probe say something, or a last look be taken at what is guarded.
+// look adds a fact of a probe, or a final read of a resource.
 func (g *wideRun) look() {
 	what := g.pick(7)
 	if g.header.Claims.Fair && g.odds(2) {
@@ -113,8 +113,8 @@ func (g *wideRun) look() {
 		}
 		g.add(probe(s))
 	case 5:
-		// One that does not name its key tells something only while no other key is requested,
-		// so that it depends on what happens elsewhere; these name theirs.
+		// A fact without a key means something only while no other key is requested. These facts name their keys, so that
+		// they do not depend on unrelated events.
 		e := history.Event{Process: 15, Client: 15, Type: history.Invoke, F: history.FRead, Key: g.keys[0], Resource: history.Plain}
 		g.add(e)
 		e.Type, e.Value = history.OK, new(g.values[e.Key+e.Resource])
@@ -128,7 +128,7 @@ func (g *wideRun) look() {
 	}
 }
 
-// starve lets a newcomer try in vain, often enough for a finding of no progress.
+// starve adds a new client whose attempts are refused often enough for the finding no-progress.
 func (g *wideRun) starve() {
 	process, client := g.fresh(), int32(16)
 	for range 4 + g.pick(4) {

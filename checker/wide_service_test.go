@@ -9,7 +9,7 @@ import (
 	"lockbench/locks"
 )
 
-// wideService is the books of the lock: who holds what until when.
+// wideService is the state of the lock: its holders and the ends of their leases.
 type wideService struct {
 	all  []wideHold
 	last uint64 // token
@@ -18,7 +18,7 @@ type wideService struct {
 type wideHold struct {
 	of    *wideSession
 	from  time.Duration
-	until time.Duration // never if its lease does not end, or is renewed
+	until time.Duration // hold.Never if the lease does not end or is renewed
 }
 
 func (s *wideSession) keys() []string {
@@ -45,7 +45,7 @@ func (v *wideService) since(s *wideSession) time.Duration {
 	return s.asked.Time
 }
 
-// fits tells whether a session may hold together with the holders.
+// fits reports whether a session may hold together with the current holders.
 func (v *wideService) fits(s *wideSession, header history.Header, now time.Duration) bool {
 	for _, key := range s.keys() {
 		permits := s.permits()
@@ -67,7 +67,7 @@ func (v *wideService) fits(s *wideSession, header history.Header, now time.Durat
 	return true
 }
 
-// do lets an operation under way take effect, or fail to.
+// do lets an operation under way take effect or fail.
 func (g *wideRun) do(k *wideCall) {
 	v := &g.service
 	k.done = true

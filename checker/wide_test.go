@@ -10,11 +10,10 @@ import (
 	"lockbench/locks"
 )
 
-// wide draws a history of everything that the format knows: all models, owners with
-// several sessions, several keys and permits, leases that end, are renewed, or do not
-// end, calls under way at once, lost notices, deaths, pauses, struck servers, and what
-// probes have seen. The lock keeps books (wideService) and mostly tells the truth; how
-// often it lies is drawn once for a history, so that many are valid and many are not.
+// wide draws a history that uses the whole format: all models, owners with several sessions, several keys and permits, leases
+// that end, are renewed, or do not end, concurrent calls, notices of losses, deaths, pauses, faults on servers, and facts of
+// probes. The lock keeps its state in a wideService and mostly answers correctly. The rate of wrong answers is drawn once
+// for each history, so that many histories are valid and many are not.
 func wide(r *rand.Rand) *history.History {
 	g := newWide(r)
 	for range 1 + g.pick(56) {
@@ -34,15 +33,15 @@ type wideRun struct {
 	header  history.Header
 	events  []history.Event
 	now     time.Duration
-	lies    int // one answer in so many is not what the books say; 0: none
+	lies    int // one answer in lies is wrong; 0: none
 	leases  []string
 	keys    []string
 	owned   bool // clients name owners
 	waits   bool
-	checks  bool // what is guarded checks tokens
-	counted bool // writes write what was read and one more
+	checks  bool // the resource checks tokens
+	counted bool // writes write the value read plus one
 	calm    bool // no faults
-	focus   int  // what happens more often than elsewhere
+	focus   int  // the kind of events that is more frequent, or 0
 	service wideService
 	clients []*wideClient
 	next    history.Process // never used before
@@ -50,7 +49,7 @@ type wideRun struct {
 	steps   int
 	open    []wideFault
 	quiet   bool
-	values  map[string]int64 // of the guarded things
+	values  map[string]int64 // values of the resources
 	tokens  map[string]uint64
 	sent    int
 }
@@ -59,7 +58,7 @@ type wideRun struct {
 const (
 	onFaults = 1 + iota
 	onProbes
-	onGuarded // what the lock guards is read and written
+	onGuarded // reads and writes of the resource
 )
 
 type wideFault struct {
@@ -80,7 +79,7 @@ func newWide(r *rand.Rand) *wideRun {
 		h.Model = history.Model{history.RW}
 	case 6:
 		h.Model, h.Permits = history.Model{history.Semaphore}, 1+g.pick(3)
-	case 7: // none: a mutex
+	case 7: // no word, which means mutex
 	}
 	if !h.Model.Has(history.Semaphore) && !h.Model.Has(history.RW) && g.odds(4) {
 		h.Model = append(h.Model, history.Fenced)
@@ -100,13 +99,13 @@ func newWide(r *rand.Rand) *wideRun {
 	return g
 }
 
-// pick draws one of n.
+// pick draws a number below n.
 func (g *wideRun) pick(n int) int { return g.r.IntN(n) }
 
-// odds is true once in n times.
+// odds returns true with probability 1/n.
 func (g *wideRun) odds(n int) bool { return g.pick(n) == n-1 }
 
-// one draws one of several.
+// one draws one of the values.
 func one[T any](g *wideRun, of ...T) T { return of[g.pick(len(of))] }
 
 func (g *wideRun) add(e history.Event) {
@@ -114,7 +113,7 @@ func (g *wideRun) add(e history.Event) {
 	g.events = append(g.events, e)
 }
 
-// wideClient is a client with the sessions that it began and what it has under way.
+// wideClient is a client with its sessions and its calls under way.
 type wideClient struct {
 	id       int32
 	process  history.Process
@@ -135,7 +134,7 @@ type wideSession struct {
 	read     map[string]int64
 }
 
-// wideCall is an operation under way. The lock may have done it already.
+// wideCall is an operation under way, which may have taken effect already.
 type wideCall struct {
 	process history.Process
 	of      *wideSession
@@ -170,7 +169,7 @@ func (g *wideRun) move() {
 	}
 	c := g.clients[g.pick(len(g.clients))]
 	if g.header.Claims.Fair && !g.odds(3) {
-		// A client asks while others wait, so that there is a queue.
+		// Clients call while others wait, so that there is a queue.
 		for _, idle := range g.clients {
 			if len(idle.calls)+len(idle.sessions) == 0 {
 				c = idle
@@ -198,7 +197,7 @@ func (g *wideRun) move() {
 	g.use(c, held[len(held)-1-g.pick(min(2, len(held)))])
 }
 
-// ask begins a session.
+// ask begins a session with an acquire.
 func (g *wideRun) ask(c *wideClient) {
 	c.attempts++
 	s := &wideSession{name: fmt.Sprintf("%d.%d", c.id, c.attempts), owner: c.owner, read: map[string]int64{}}
@@ -238,7 +237,7 @@ func (g *wideRun) ask(c *wideClient) {
 	g.call(c, s, e)
 }
 
-// use does something under a session that was granted, or may have been.
+// use calls an operation under a session that was granted, or may have been.
 func (g *wideRun) use(c *wideClient, s *wideSession) {
 	e := history.Event{Process: c.process, Client: c.id, Type: history.Invoke, Session: s.name, F: history.Release}
 	if len(c.calls) > 0 || g.odds(12) {
@@ -296,15 +295,15 @@ func (g *wideRun) call(c *wideClient, s *wideSession, e history.Event) {
 	g.add(e)
 }
 
-// lie tells whether this answer is not what the books say.
+// lie reports whether the next answer is wrong.
 func (g *wideRun) lie() bool { return g.lies > 0 && g.odds(g.lies) }
 
-// answer does what a client has under way, or tells it the outcome.
+// answer lets a call take effect, or returns it.
 func (g *wideRun) answer(c *wideClient, i int) {
 	k := c.calls[i]
 	if !k.done {
 		if k.e.F == history.Acquire && k.e.Wait > 0 && g.now < k.at+k.e.Wait && !g.service.fits(k.of, g.header, g.now) && !g.lie() {
-			return // it goes on waiting
+			return // it continues to wait
 		}
 		g.do(k)
 		if g.odds(4) {
@@ -349,7 +348,7 @@ func (g *wideRun) answer(c *wideClient, i int) {
 	g.add(e)
 }
 
-// granted fills in what an ok carries.
+// granted fills in the fields of an acquire that returns ok.
 func (g *wideRun) granted(k *wideCall, e *history.Event) {
 	thing := slices.Min(k.of.keys()) + k.e.Resource
 	lease := k.e.TTL

@@ -10,27 +10,27 @@ import (
 // Never is the end of a hold without a lease.
 const Never = time.Duration(math.MaxInt64)
 
-// Span is a stretch of positions, from the first up to but without the last.
+// Span is a half-open interval of positions in a history: From is part of it, To is not.
 //
-// Where it begins or ends at a time, that lies between two events: right before the one at
-// From, or at To. Of two spans that meet there the times say whether they have anything in
-// common. No event of another session may decide that.
+// A span can also begin or end at a time between two events: right before the event at From or To.
+// If two spans touch between the same two events, their times decide whether they overlap, and
+// not the events of other sessions.
 //
 //	position         7                              8
 //	a            ────────── lease ends at 2 s
 //	b                          believes again from 1.5 s on ──────
 type Span struct {
 	From, To     int
-	since, until time.Duration // at which it begins and ends; 0 if that is at the event
+	since, until time.Duration // times of the begin and the end; 0 means at the event
 }
 
-// Empty tells whether nothing lies in it.
+// Empty reports whether the span contains no position.
 func (s Span) Empty() bool { return s.From >= s.To }
 
-// Has tells whether a position lies in it.
+// Has reports whether the span contains a position.
 func (s Span) Has(pos int) bool { return s.From <= pos && pos < s.To }
 
-// Within tells whether a position lies in one of some spans.
+// Within reports whether one of the spans contains a position.
 func Within(spans []Span, pos int) bool {
 	at, _ := slices.BinarySearchFunc(spans, pos, func(s Span, pos int) int {
 		if s.To <= pos {
@@ -41,12 +41,14 @@ func Within(spans []Span, pos int) bool {
 	return at < len(spans) && spans[at].Has(pos)
 }
 
-// begin and End are where a span begins and ends.
+// begin returns the point at which the span begins.
 func (s Span) begin() End { return End{s.From, cmp.Or(s.since, Never)} }
-func (s Span) End() End   { return End{s.To, cmp.Or(s.until, Never)} }
 
-// End is an event, or a time right before one. Of two ends before the same event the later
-// time is the later end, whether or not an event of another session lies between them.
+// End returns the point at which the span ends.
+func (s Span) End() End { return End{s.To, cmp.Or(s.until, Never)} }
+
+// End is a position, or a time right before the event at the position. Ends before the same event
+// are ordered by their times, whether or not an event of another session lies between them.
 type End struct {
 	Pos  int
 	Time time.Duration // Never if it is at the event
@@ -57,11 +59,11 @@ func (e End) Compare(o End) int {
 	return cmp.Or(cmp.Compare(e.Pos, o.Pos), cmp.Compare(e.Time, o.Time))
 }
 
-// void tells whether nothing lies in it, not even a time between two events.
+// void reports whether the span is empty and also contains no time between two events.
 func (s Span) void() bool { return s.End().Compare(s.begin()) <= 0 }
 
-// Extend adds a span behind others, of which none ends later, and joins the two if they
-// meet at an event.
+// Extend appends a span to spans that end no later than it. It joins the span with the last one
+// if they meet at an event.
 func Extend(spans []Span, next Span) []Span {
 	switch n := len(spans); {
 	case next.void():
@@ -73,8 +75,8 @@ func Extend(spans []Span, next Span) []Span {
 	return append(spans, next)
 }
 
-// Meet is the first position that lies in both, or -1. If they meet between two events, it is
-// the position of the later event.
+// Meet returns the first position that both spans contain, or -1. If they overlap only between two
+// events, it returns the position of the later event.
 func Meet(a, b []Span) int {
 	for len(a) > 0 && len(b) > 0 {
 		if both := a[0].and(b[0]); !both.void() {
@@ -89,7 +91,7 @@ func Meet(a, b []Span) int {
 	return -1
 }
 
-// upTo is the part of a span from one position up to another.
+// upTo returns the part of a span from one of its positions up to another position.
 func (s Span) upTo(from, to int) Span {
 	if to < s.To {
 		s.To, s.until = to, 0
@@ -98,7 +100,7 @@ func (s Span) upTo(from, to int) Span {
 	return s
 }
 
-// and is the intersection of two spans.
+// and returns the intersection of two spans.
 func (s Span) and(o Span) Span {
 	if o.begin().Compare(s.begin()) > 0 {
 		s.From, s.since = o.From, o.since
@@ -109,7 +111,7 @@ func (s Span) and(o Span) Span {
 	return s
 }
 
-// Later adds without running over: a ttl can be as good as never.
+// Later adds a ttl to a time and returns Never on overflow, because a ttl may be very long.
 func Later(at, by time.Duration) time.Duration {
 	if by > Never-at {
 		return Never

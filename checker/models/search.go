@@ -7,32 +7,32 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Limit is how many steps a search may try before it gives up. It takes some seconds and
-// at most some hundred megabytes to get there. The limit counts steps and not time, so
-// that a search ends alike on every machine.
+// Limit is the number of steps after which a search gives up. Reaching it takes seconds and
+// at most a few hundred megabytes. The limit counts steps and not time, so that a search has
+// the same result on every machine.
 const Limit = 32 << 20
 
-// legalStep is what a legal step counts for, because porcupine remembers each of them: 32
-// that are not legal take as long as a machine needs for the memory of one that is.
+// legalStep is the weight of a legal step. porcupine stores every legal step, which costs about
+// as much as 32 illegal ones.
 const legalStep = 32
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
 	Linearizable bool
-	Exhausted    bool // the search came to its limit; Linearizable means nothing
+	Exhausted    bool // the search reached its limit, so Linearizable is meaningless
 }
 
-// Search looks for an order of the events of one lock that the model allows. The
-// calls without a return must have been closed: see [Close].
+// Search looks for an order of the events of one lock that the model allows. Calls without
+// a return must have been closed by [Close].
 func Search(m porcupine.Model, events []porcupine.Event, limit int) Result {
 	left := limit
 	found := porcupine.CheckEvents(bounded(m, &left), events)
 	return Result{Linearizable: found && left > 0, Exhausted: left <= 0}
 }
 
-// Draw writes a page that shows the operations, how far an order explains them, and where
-// no order goes on. The page needs nothing but a browser. If the search for the order came to
-// its limit, Draw writes nothing and returns false.
+// Draw writes an HTML page that shows the operations, how many of them an order explains, and
+// the operation at which every order fails. If the search reaches its limit, Draw writes nothing
+// and returns false.
 func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porcupine.Annotation) (drawn bool, err error) {
 	left := Limit
 	_, info := porcupine.CheckEventsVerbose(bounded(m, &left), events, 0)
@@ -46,9 +46,9 @@ func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porc
 	return true, nil
 }
 
-// bounded returns a model that rejects every step after the limit is used up. The search then
-// ends, and its answer means nothing. The counter needs no mutex: a lock has one partition, so
-// one goroutine searches.
+// bounded returns a model that rejects every step after the limit. The search then ends, and its
+// result is meaningless. The counter needs no mutex, because a lock has one partition and
+// porcupine searches it in one goroutine.
 func bounded(m porcupine.Model, left *int) porcupine.Model {
 	b := m
 	b.PartitionEvent = nil
@@ -65,9 +65,9 @@ func bounded(m porcupine.Model, left *int) porcupine.Model {
 	return b
 }
 
-// Close gives every call that has no return one of unknown outcome, at the end of
-// time. Without it porcupine takes the history for illegal whatever the model says:
-// a call that never returns can never be placed.
+// Close adds a return with unknown outcome, at the end of time, to every call without a return.
+// porcupine would otherwise reject every history that has such a call, because it cannot place
+// the call in an order.
 func Close(events []porcupine.Event) []porcupine.Event {
 	returned := map[int]bool{}
 	for _, e := range events {

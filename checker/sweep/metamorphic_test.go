@@ -42,7 +42,7 @@ func TestMetamorphic(t *testing.T) {
 					before := sweep.Check(k.model, o)
 					other := c.change(rng, o)
 					after := sweep.Check(k.model, other)
-					// Undecided is no verdict: there more or less may be known.
+					// The variant may leave more or less undecided.
 					if before.Verdict() == sweep.Undecided || after.Verdict() == sweep.Undecided {
 						continue
 					}

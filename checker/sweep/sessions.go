@@ -8,14 +8,14 @@ import (
 // session is one attempt and its outcome. A position that does not exist is Never.
 type session struct {
 	call, ret uint32 // of the acquire; ret is Never unless it was ok or refused strictly
-	// end is the earliest position at which the hold may have ended: of a release
-	// that was ok its call, else the call of the first one of unknown outcome.
+	// end is the earliest position at which the hold may have ended: the call of the release with ok,
+	// or else of the first release with unknown outcome.
 	end uint32
-	// last is where the hold must have ended: at the return of a release that was ok,
-	// or of one that was answered "not held".
+	// last is the position by which the hold must have ended: the return of a release with ok, or
+	// of a release that was answered "not held".
 	last uint32
-	// notHeld is the earliest return of a release that was answered "not held", notHeldCall
-	// the earliest call and notHeldLast the latest return of one.
+	// Of the releases that were answered "not held", notHeld is the earliest return, notHeldCall the
+	// earliest call, and notHeldLast the latest return.
 	notHeld, notHeldCall, notHeldLast uint32
 	owner                             uint32
 	kin                               bool // its owner has other sessions
@@ -24,12 +24,12 @@ type session struct {
 	released                          bool // with ok
 }
 
-// answer is what is known of an acquire.
+// answer is the known outcome of an acquire.
 type answer uint8
 
 const (
-	lost    answer = iota // refused, and nothing follows from it; or its place need not be found any more
-	refused               // refused, and so the lock was held at some moment
+	lost    answer = iota // refused without proof, or the sweep has already placed it
+	refused               // refused, which proves that the lock was held during the call
 	granted
 	unknown
 )
@@ -111,14 +111,14 @@ func (l *lock) release(op Op) {
 	}
 }
 
-// deny judges "not held", answered to a session that was granted. It must have been
-// released by then, and only a release of unknown outcome can have done that:
+// deny judges the answer "not held" to a session that was granted. The session must have been
+// released by then, and only a release with unknown outcome can have done that:
 //
 //	acquire ok   release ...(no answer)   release: not held      fine, the first one did it
 //	acquire ok   release: not held                               evicted
 //
-// A session that was evicted holds until its own call at most, because its client counts on
-// nothing after it. The wrong answer is reported once.
+// An evicted session holds at most until that call, because its client does not count on the lock
+// after it. The wrong answer is reported once.
 func (l *lock) deny(s *session, id uint32) {
 	if s.end < s.notHeld {
 		s.last = min(s.last, s.notHeld)

@@ -28,7 +28,7 @@ func (c *client) acquire(step Step, process int, then func()) {
 		return
 	}
 	patience := step.Fate.Patience + step.Wait
-	x.clock.at(x.awake(c.n), func() { // the client has read it
+	x.clock.at(x.awake(c.n), func() { // the client has read the answer
 		c.attempt(k, step, x.clock.now, x.clock.now+step.Wait, step.Fate)
 		x.clock.after(patience, func() {
 			k.end(func() string {
@@ -39,7 +39,7 @@ func (c *client) acquire(step Step, process int, then func()) {
 	})
 }
 
-// describe puts an acquire in the notation of the golden files.
+// describe writes an acquire in the notation of the golden files.
 func describe(step Step, s *session) string {
 	what := "acquire " + step.Keys[0]
 	if len(step.Keys) > 1 {
@@ -63,7 +63,7 @@ func describe(step Step, s *session) string {
 	return what
 }
 
-// attempt asks once. A lock without a queue asks again while there is time.
+// attempt sends one request. Without a queue on the server, it repeats the request while there is time.
 func (c *client) attempt(k *call, step Step, read, end time.Duration, f Fate) {
 	x, s := c.x, k.s
 	if c.dead || k.done {
@@ -104,7 +104,7 @@ func (c *client) attempt(k *call, step Step, read, end time.Duration, f Fate) {
 	})
 }
 
-// settle is what the client makes of the answer.
+// settle handles the answer in the client.
 func (c *client) settle(step Step, s *session, n answer, start, read time.Duration) string {
 	x := c.x
 	if !n.ok {
@@ -137,7 +137,7 @@ func (c *client) settle(step Step, s *session, n answer, start, read time.Durati
 		said += fmt.Sprintf(" token=%d", n.token)
 	}
 	if x.plan.Lock.Watched && s.until != never && step.Fate.There > time.Millisecond {
-		// A library that watches the clock. A renewal may have moved the end.
+		// The library watches the clock. A renewal may have moved the end.
 		x.clock.at(s.until, func() {
 			x.clock.at(x.awake(c.n), func() {
 				if x.clock.now >= s.until {
@@ -152,7 +152,7 @@ func (c *client) settle(step Step, s *session, n answer, start, read time.Durati
 	return said
 }
 
-// look asks the server for how long it keeps the lock.
+// look queries the server for the remaining lease of the lock.
 func (x *sim) look(s *session) {
 	var end time.Duration
 	for _, h := range x.server.holds {

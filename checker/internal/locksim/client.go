@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// client carries out a script. It reports what it does when the host polls; it
-// reads that, and answers, when it is not paused.
+// client executes a script. It sends requests and reads answers only while it is not paused.
 type client struct {
 	x            *sim
 	n            int
 	script       Script
-	at           int // next step
+	at           int // index of the next step
 	process      int
-	processes    int // further ones so far
+	processes    int // additional processes so far
 	attempts     int
 	sessions     map[int]*session // by the ID of the acquire
 	silent, dead bool
 }
 
-// session is one acquire and what belongs to it.
+// session is one acquire and the operations under it.
 type session struct {
 	client   *client
 	name     string
@@ -30,13 +29,13 @@ type session struct {
 	permits  int
 	token    uint64
 	state    state
-	until    time.Duration // by the client's own reckoning, or never
+	until    time.Duration // the end of the lease as the client computes it, or never
 	leaving  bool          // a release was called
-	lost     bool          // its library knows, and answers so
-	doubts   bool          // its client was told that it is lost, and works no more
-	told     bool          // by a notice, of which there is only one
+	lost     bool          // its library knows of the loss and reports it
+	doubts   bool          // the client was told of the loss and does not work any more
+	told     bool          // the library has sent its only notice
 	open     int           // operations under way
-	answered time.Duration // library: start of the latest renewal that was answered
+	answered time.Duration // the start of the latest renewal that was answered
 }
 
 type state uint8
@@ -48,7 +47,7 @@ const (
 	unknown
 )
 
-// onwards goes to the next step.
+// onwards continues with the next step.
 func (c *client) onwards() {
 	if c.at >= len(c.script) {
 		return
@@ -62,7 +61,7 @@ func (c *client) onwards() {
 	})
 }
 
-// take does a step, and the rest of the script after it.
+// take executes a step and then the rest of the script.
 func (c *client) take(step Step) {
 	s := c.sessions[step.Of]
 	process, then := c.process, c.onwards
@@ -87,7 +86,7 @@ func (c *client) take(step Step) {
 		if s.state == granted && !s.leaving && !s.lost {
 			s.doubts = true
 			if c.x.plan.Lock.Renewed > 0 {
-				c.loses(s) // a library that says so renews no more
+				c.loses(s) // a library that reports a loss stops its renewals
 			}
 			c.notice(s)
 		}
@@ -103,13 +102,13 @@ func (c *client) take(step Step) {
 	}
 }
 
-// fresh is a process that was never used before.
+// fresh returns a process that was never used before.
 func (c *client) fresh() int {
 	c.processes++
 	return c.n*100 + c.processes
 }
 
-// owner is the name under which the client asks at present.
+// owner returns the current owner name of the client.
 func (c *client) owner() string {
 	n := c.n
 	if c.x.plan.Lock.OneOwner {
@@ -127,7 +126,7 @@ type call struct {
 	ended   func()
 }
 
-// begin tells of an invocation.
+// begin records an invocation.
 func (c *client) begin(process int, s *session, what string, ended func()) *call {
 	if !strings.HasPrefix(what, "acquire") && s.name != fmt.Sprintf("%d.%d", c.n, c.attempts) {
 		what += " session=" + s.name
@@ -144,7 +143,7 @@ func (c *client) who(process int) string {
 	return fmt.Sprintf("c%d/%d", c.n, process)
 }
 
-// end tells of a return, as soon as the client is awake; note is called right before that.
+// end records a return as soon as the client is awake. It calls note right before.
 func (k *call) end(note func() string) {
 	k.c.x.clock.at(k.c.x.awake(k.c.n), func() {
 		if k.done || k.c.silent {
@@ -161,7 +160,7 @@ func (k *call) end(note func() string) {
 	})
 }
 
-// retire gives up the process and the owner of an operation of unknown outcome.
+// retire replaces the process and the owner of an operation with unknown outcome.
 func (c *client) retire(process int, s *session) {
 	if process == c.process {
 		c.process = c.fresh()
@@ -175,8 +174,8 @@ func (c *client) retire(process int, s *session) {
 	}
 }
 
-// request sends something to the server once the client is awake, and calls the
-// operation's outcome unknown when its patience is over.
+// request sends a request when the client is awake. The outcome of the operation is unknown if no answer arrives in
+// time.
 func (k *call) request(f Fate, patience time.Duration, unknown func(), serve func(reply func(func() string))) {
 	x, n := k.c.x, k.c.n
 	x.clock.at(x.awake(n), func() {
@@ -199,7 +198,7 @@ func (k *call) request(f Fate, patience time.Duration, unknown func(), serve fun
 	})
 }
 
-// works tells whether the client may work under the session for that long.
+// works reports whether the client may work under the session for that long.
 func (c *client) works(s *session, d time.Duration) bool {
 	l := c.x.plan.Lock
 	switch {
@@ -218,14 +217,14 @@ func (c *client) works(s *session, d time.Duration) bool {
 func (c *client) check(step Step, s *session, process int, then func()) {
 	k := c.begin(process, s, "check", then)
 	x := c.x
-	var look time.Duration // until it is looked at
+	var look time.Duration // until the server is queried
 	if step.Aside {
 		look = step.Fate.There
 	}
 	x.clock.after(look, func() {
 		x.clock.at(x.awake(c.n), func() {
-			// A careful client may report a loss of what it still holds. A library that renews stops
-			// when it reports one.
+			// A careful client may report a loss although it still holds the lock. A library stops its renewals when
+			// it reports a loss.
 			sure := !step.Fate.LoseBack && c.believes(s)
 			x.clock.after(step.Fate.Back, func() {
 				k.end(func() string {
@@ -241,7 +240,7 @@ func (c *client) check(step Step, s *session, process int, then func()) {
 	})
 }
 
-// believes reports whether a client takes itself for the holder.
+// believes reports whether a client counts on the lock.
 func (c *client) believes(s *session) bool {
 	switch {
 	case s.leaving:
@@ -292,8 +291,8 @@ func (c *client) renew(step Step, s *session, process int, then func()) {
 	})
 }
 
-// touch reads the counter and writes one more. Readers only read. Who shares permits, or
-// an owner, leaves it alone: the lock keeps such clients from nothing.
+// touch reads the counter and writes the value plus one. Readers only read. Clients that share permits or an owner do not
+// touch it, because the lock does not exclude them.
 func (c *client) touch(step Step, s *session, process int, then func()) {
 	x := c.x
 	if x.plan.Lock.Permits > 0 || x.plan.Lock.OneOwner {
@@ -334,8 +333,8 @@ func (c *client) touch(step Step, s *session, process int, then func()) {
 	})
 }
 
-// write counts up. The counter takes the write when the client has answered; of one
-// that has died it may have taken it or not.
+// write increments the counter. The write takes effect when it returns. If the client dies before, the write may or may
+// not have taken effect.
 func (c *client) write(step Step, s *session, process int, resource string, value int64, n *counter, then func()) {
 	x := c.x
 	write := c.begin(process, s, fmt.Sprintf("write %s value=%d", resource, value), then)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// never is later than everything.
+// never is later than all times.
 const never = time.Duration(math.MaxInt64)
 
-// clock runs what is due, in the order of time and then of asking.
+// clock runs functions at their times. Functions with equal times run in the order in which they were added.
 type clock struct {
 	now  time.Duration
 	asks int
@@ -22,7 +22,7 @@ type due struct {
 	do  func()
 }
 
-// after runs do when d has passed.
+// after runs do after d.
 func (c *clock) after(d time.Duration, do func()) { c.at(c.now+d, do) }
 
 func (c *clock) at(t time.Duration, do func()) {
@@ -30,7 +30,7 @@ func (c *clock) at(t time.Duration, do func()) {
 	heap.Push(&c.due, due{max(t, c.now), c.asks, do})
 }
 
-// run goes on until nothing is due before the end.
+// run runs everything that is due before the end.
 func (c *clock) run(end time.Duration) {
 	for len(c.due) > 0 && c.due[0].at <= end {
 		next := heap.Pop(&c.due).(due)

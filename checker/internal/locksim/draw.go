@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// draw makes a plan.
+// draw is the state of [Draw].
 type draw struct {
 	*rand.Rand
 	lock  Lock
-	unit  time.Duration // of which leases, pauses and delays are multiples
+	unit  time.Duration // leases, pauses and delays are multiples of unit
 	leash lease
 	keys  []string
 	ids   int
-	late  bool // requests may arrive after their client gave up
+	late  bool // requests may arrive after their client has given up
 }
 
-// lease is how long grants last.
+// lease determines how long grants last.
 type lease uint8
 
 const (
@@ -26,13 +26,13 @@ const (
 	renewing       // the library renews it
 )
 
-// Draw makes up a history's plan: of a right lock, or of one with the mistake.
+// Draw draws a plan for a lock with the mistake, or for a correct lock.
 func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	d := &draw{Rand: rng, keys: []string{"a"}}
 	d.unit = pick(d, 40*time.Millisecond, 100*time.Millisecond, time.Second, 10*time.Second)
 	quiet := mistake == NeverWakes || mistake == LeaseLong && d.chance(50) || mistake == RefusesFree && d.chance(30) || d.chance(10)
 	if quiet {
-		d.unit = min(d.unit, time.Second) // all else is over when it begins
+		d.unit = min(d.unit, time.Second) // everything else is over when the recovery period begins
 	}
 	d.lock = Lock{
 		Mistake: mistake, Strict: d.chance(60), Watched: d.chance(50), Queue: d.chance(50),
@@ -98,14 +98,14 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	return p
 }
 
-// of tells whether the mistake is one of these.
+// of reports whether the mistake is one of these.
 func (d *draw) of(mistakes ...Mistake) bool { return slices.Contains(mistakes, d.lock.Mistake) }
 
 func (d *draw) chance(percent int) bool { return d.IntN(100) < percent }
 
 func pick[T any](d *draw, from ...T) T { return from[d.IntN(len(from))] }
 
-// kind chooses what is locked how, such that the mistake can be made.
+// kind chooses the model and the keys so that the mistake is possible.
 func (d *draw) kind() {
 	l := &d.lock
 	kinds := []string{"mutex", "mutex", "fenced", "owners", "reentrant", "reentrant", "reentrant fenced", "rw", "rw owners", "rw reentrant", "semaphore", "semaphore"}
@@ -130,7 +130,7 @@ func (d *draw) kind() {
 		l.Model = []string{"mutex"}
 	case "fenced":
 		l.Model, l.Fenced = []string{"mutex", "fenced"}, true
-	case "owners": // an owner that holds is refused
+	case "owners": // the lock refuses an owner that holds
 		l.Model, l.Owners = []string{"mutex"}, true
 	case "reentrant":
 		l.Model, l.Owners, l.Enters = []string{"mutex", "reentrant"}, true, true
@@ -138,7 +138,7 @@ func (d *draw) kind() {
 		l.Model, l.Owners, l.Enters, l.Fenced = []string{"mutex", "reentrant", "fenced"}, true, true, true
 	case "rw":
 		l.Model = []string{"rw"}
-	case "rw owners": // a writer may read as well, and become a reader
+	case "rw owners": // a writer may also read, and become a reader
 		l.Model, l.Owners, l.Enters = []string{"rw"}, true, true
 	case "rw reentrant":
 		l.Model, l.Owners, l.Enters = []string{"rw", "reentrant"}, true, true
@@ -166,7 +166,7 @@ func (d *draw) leases() {
 	}
 }
 
-// some is a time about as long as the unit, or much shorter.
+// some draws a time about as long as the unit, or much shorter.
 func (d *draw) some(unit time.Duration) time.Duration {
 	return pick(d, 0, time.Millisecond, 2*time.Millisecond, unit/20, unit/10, unit/3, unit/2, unit, unit+2*time.Millisecond, unit*3/2).Round(time.Millisecond)
 }
@@ -181,11 +181,11 @@ func (d *draw) ttl() time.Duration {
 	return pick(d, d.unit, d.unit, d.unit, 2*d.unit, 5*d.unit, d.unit/2)
 }
 
-// fate is what becomes of a request.
+// fate draws the fate of a request.
 func (d *draw) fate(calm bool) Fate {
 	f := Fate{There: time.Millisecond, Back: time.Millisecond, Wrong: d.chance(40)}
 	f.Patience = max(10*time.Millisecond, pick(d, d.unit/4, d.unit/2, d.unit*2))
-	if d.lock.Renewed > 0 { // a grant must be heard of before it is to be renewed
+	if d.lock.Renewed > 0 { // the answer must arrive before the first renewal is due
 		f.Patience = pick(d, d.lock.Renewed/10, d.lock.Renewed/5)
 	}
 	switch {
@@ -201,7 +201,7 @@ func (d *draw) fate(calm bool) Fate {
 	default:
 		f.There, f.Back = d.some(f.Patience/2), d.some(f.Patience/2)
 	}
-	f.There = max(f.There, time.Millisecond) // or a lease would end exactly when its client thinks
+	f.There = max(f.There, time.Millisecond) // otherwise a lease would end exactly when its client expects it
 	f.LoseThere, f.LoseBack = d.chance(6), d.chance(10)
 	if !d.late {
 		f.There = min(f.There, f.Patience)
@@ -214,7 +214,7 @@ func (d *draw) fate(calm bool) Fate {
 
 func (d *draw) short() time.Duration { return time.Duration(d.IntN(4)) * time.Millisecond }
 
-// script is what one client does.
+// script draws the steps of one client.
 func (d *draw) script(calm bool) Script {
 	var script Script
 	for range 1 + d.IntN(3) {
@@ -255,7 +255,7 @@ func (d *draw) acquire(calm bool) Step {
 	return a
 }
 
-// tenure is what is done under an acquire, inner holds included.
+// tenure draws the steps under an acquire, including inner holds.
 func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 	var steps []Step
 	add := func(do Verb, aside int) {
@@ -282,7 +282,7 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 			add(Alarm, 0)
 		case n < 90:
 			add(LetGo, 0)
-		case n < 93: // before its time, or without waiting
+		case n < 93: // before the end of the lease, or without waiting
 			add(Release, 50)
 		}
 	}
@@ -293,7 +293,7 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 		}
 		add(pick(d, Touch, Check, Renew), 0)
 	}
-	if d.lock.Careless && d.leash != forever { // works, sleeps and works on
+	if d.lock.Careless && d.leash != forever { // works, sleeps, and works again
 		add(Touch, 0)
 		add(Touch, 0)
 		steps[len(steps)-1].After = d.unit + d.some(d.unit)
@@ -303,10 +303,10 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 		add(Touch, 0)
 	}
 	switch n := d.IntN(100); {
-	case n < 10: // walks away
+	case n < 10: // never releases
 	case n < 60:
 		add(Release, 5)
-	case n < 90: // and again: what was unknown is cleaned up
+	case n < 90: // releases again, because the outcome may be unknown
 		add(Release, 15)
 		add(Release, 0)
 	default:
@@ -335,7 +335,7 @@ func (d *draw) fault(clients int) Fault {
 	case f.Kind == Cut && d.chance(50), f.Kind == Crash:
 		f.Client = 0
 	case f.Kind == Death:
-		f.To = 0 // told of when it is seen
+		f.To = 0 // the notice comes when the loss is seen
 		if d.chance(50) {
 			f.To = f.From + d.short()
 		}
@@ -343,8 +343,8 @@ func (d *draw) fault(clients int) Fault {
 	return f
 }
 
-// quiet adds a stretch without faults: one client holds, another waits for
-// it, and then a third tries again and again.
+// quiet adds a recovery period: one client holds, a second one waits for the lock, and then a third one tries again and
+// again.
 func (d *draw) quiet(p *Plan) {
 	begins := 60 * time.Second
 	ttl := d.ttl()
@@ -352,7 +352,7 @@ func (d *draw) quiet(p *Plan) {
 		ttl = pick(d, 2*time.Second, 5*time.Second)
 	}
 	calm := Fate{There: time.Millisecond, Back: time.Millisecond, Patience: 100 * time.Millisecond, Wrong: d.chance(70)}
-	step := func(s Step) Step { // of a client of its own
+	step := func(s Step) Step { // each client has one step
 		s.Keys, s.Permits, s.Fate = d.keys[:1], max(1, d.lock.Permits), calm
 		return s
 	}

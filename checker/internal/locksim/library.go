@@ -2,8 +2,8 @@ package locksim
 
 import "time"
 
-// keep is the library that renews a session's lease, three times in a lease. It goes on
-// until the release begins, the client is gone, or it hears that nothing is held.
+// keep is the library's renewal of a session's lease, three times in a lease. It ends when the release begins, the client is
+// gone, or a renewal is answered "not held".
 func (c *client) keep(s *session) {
 	x := c.x
 	period := x.plan.Lock.Renewed / 3
@@ -29,7 +29,7 @@ func (c *client) keep(s *session) {
 		x.clock.after(max(5*time.Millisecond, period/10), func() {
 			switch {
 			case heard:
-			case x.clock.now-s.answered > x.plan.Lock.Renewed*21/20: // not before the lease is over for certain
+			case x.clock.now-s.answered > x.plan.Lock.Renewed*21/20: // the lease is certainly over
 				x.clock.at(x.awake(c.n), func() { c.loses(s) })
 			default:
 				c.keep(s)
@@ -38,7 +38,7 @@ func (c *client) keep(s *session) {
 	})
 }
 
-// loses is a library that knows that the lock is lost. One that watches tells.
+// loses records in the library that the lock is lost. A library that watches notifies the client.
 func (c *client) loses(s *session) {
 	if c.dead || s.leaving || s.lost {
 		return
@@ -47,7 +47,7 @@ func (c *client) loses(s *session) {
 	c.notice(s)
 }
 
-// notice tells once that a session is lost, if the library does that.
+// notice notifies the client once, if the library has notices.
 func (c *client) notice(s *session) {
 	if c.x.plan.Lock.Watched && !c.silent && !s.told {
 		s.told = true
@@ -55,7 +55,7 @@ func (c *client) notice(s *session) {
 	}
 }
 
-// letGo is a library that gives a lock up by itself, and tells of it late.
+// letGo is the mistake of a library that releases a lock by itself and notifies the client late.
 func (c *client) letGo(step Step, s *session) {
 	x := c.x
 	if s.state != granted || s.leaving || !step.Fate.Wrong {

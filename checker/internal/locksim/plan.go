@@ -1,62 +1,61 @@
-// Package locksim simulates locks in virtual time, right ones and wrong ones, and
-// writes down what their clients saw. It is a second judge of the checkers: a
-// history of a right lock is clean whatever the network, the pauses and the deaths
-// made of it, and a history of a wrong lock has a mistake in it that is known.
+// Package locksim tests the checkers with simulated locks. It simulates correct and incorrect locks in virtual time and
+// records what their clients see. The history of a correct lock has no violation, whatever the delays, pauses and deaths. The
+// mistake in the history of an incorrect lock is known.
 //
-// It shares the format of histories with the checkers and nothing else. What a
-// history proves is said once more in package proof, straight from the definitions.
+// It shares only the format of histories with the checkers. Package proof derives from the definitions what a history
+// proves.
 //
 //	Draw(rng, mistake)   a [Plan]: the lock, what each client does, and the faults
-//	Plan.Run()           a [Trace]: the history, and how often the lock did wrong
-//	proof.Prove(history) what the clients can prove of it
-//	Shrink(plan, fails)  a smaller plan that fails as well
+//	Plan.Run()           a [Trace]: the history, and the number of wrong actions of the lock
+//	proof.Prove(history) the violations that the clients can prove
+//	Shrink(plan, fails)  a smaller plan that also fails
 //
-// All chance is in the plan. A plan without one of its steps is a plan, and what it
-// gives is again a history of a right lock if the first one was: so it can be made small.
+// The plan contains all random decisions. Without one of its steps it is still a valid plan for the same lock, so
+// plans can be shrunk.
 package locksim
 
 import "time"
 
-// Plan is all that a simulated history depends on.
+// Plan determines a simulated history.
 type Plan struct {
 	Lock    Lock
 	Clients []Script
 	Faults  []Fault
 	Quiet   Quiet
-	Lines   int // the history is cut after that many; 0: it is whole
+	Lines   int // the history is cut after this number of lines; 0: it is not cut
 }
 
-// Lock says what the lock promises, and which mistake it makes.
+// Lock has the promises of the lock and its mistake.
 type Lock struct {
 	Model     []string
 	Permits   int
 	Owners    bool          // acquires name an owner
-	Enters    bool          // an owner that holds is granted again
-	Upgrades  bool          // also a reader that asks to write
+	Enters    bool          // an owner that holds is granted the lock again
+	Upgrades  bool          // a reader may also become a writer
 	Fenced    bool          // grants carry tokens
-	Strict    bool          // a refused try claims that another client held
+	Strict    bool          // a refusal claims that another client holds
 	Fair      bool          // waiters are served in their order
-	Watched   bool          // the library tells of losses
-	Queue     bool          // waiters stand in a queue of the server; else the library asks again and again
-	Until     bool          // grants say until when
-	Renewed   time.Duration // the lease that the library keeps renewing; 0: leases are asked for
-	Drift     time.Duration // for how much earlier than asked a client takes a lease to end
-	Linger    time.Duration // for how long a lease is kept past its end
-	OneOwner  bool          // all clients ask under the same name
-	Shy       bool          // it refuses now and then though free, and claims nothing by it
-	NoWaits   bool          // it cannot wait, and says so
-	Unlinked  bool          // a client that dies gives up what it holds without a lease
+	Watched   bool          // the library sends notices of losses
+	Queue     bool          // waiters are in a queue of the server; otherwise the library polls
+	Until     bool          // grants have the end of the lease
+	Renewed   time.Duration // the lease that the library renews; 0: clients request leases
+	Drift     time.Duration // how much earlier than requested a client expects the end of a lease
+	Linger    time.Duration // how long the server keeps a lease after its end
+	OneOwner  bool          // all clients have the same owner name
+	Shy       bool          // it sometimes refuses a free lock, and its refusals claim nothing
+	NoWaits   bool          // it does not support waiting
+	Unlinked  bool          // holds without a lease end with their client
 	TokenStep int
 	Mistake   Mistake
-	// Careless clients work past their leases. Others stop in time, and those of a
-	// right lock in a clean run stop by the truth.
+	// Careless clients work past their leases. Other clients stop in time. Clients of a correct lock in a run
+	// without faults stop exactly when the server ends the hold.
 	Careless bool
 }
 
-// Mistake is what a wrong lock does.
+// Mistake is the mistake of an incorrect lock.
 type Mistake string
 
-// The mistakes. None is a right lock.
+// The mistakes. None means that the lock is correct.
 const (
 	None            Mistake = ""
 	GrantsBlindly   Mistake = "grants without looking"
@@ -89,7 +88,7 @@ const (
 	AcceptsOld      Mistake = "the guarded resource accepts old tokens"
 )
 
-// Mistakes lists them all.
+// Mistakes lists all mistakes.
 func Mistakes() []Mistake {
 	return []Mistake{
 		GrantsBlindly, DeletesAny, ReleasesNothing, ReleasesTwice, RenewsNothing, RenewsAnew, RenewsNot,
@@ -99,10 +98,10 @@ func Mistakes() []Mistake {
 	}
 }
 
-// Script is what one client does, one step after the other.
+// Script is the list of steps of one client.
 type Script []Step
 
-// Verb is what a step does.
+// Verb is the action of a step.
 type Verb uint8
 
 // The verbs.
@@ -111,47 +110,47 @@ const (
 	Release
 	Renew
 	Check
-	Touch // read the counter and write one more; readers only read
-	Alarm // the library says that the session is lost, though it knows nothing
-	LetGo // the library gives up the session by itself, if that is the lock's mistake
+	Touch // read the counter and write the value plus one; readers only read
+	Alarm // the library reports a loss without a reason
+	LetGo // the library releases the session by itself, if that is the mistake of the lock
 )
 
-// Step is one thing that a client does, and how the network treats it.
+// Step is one action of a client, with the fate of its request.
 type Step struct {
-	ID    int // of an acquire; others name it in Of
+	ID    int // the number of an acquire, to which Of of other steps refers
 	Do    Verb
 	Of    int
-	After time.Duration // since the step before
-	Aside bool          // under a process of its own; the script does not wait for it
+	After time.Duration // the time since the previous step
+	Aside bool          // the step has its own process, and the script does not wait for it
 	Keys  []string
-	// Shared, Permits, TTL and Wait are those of the acquire; TTL also of a renewal.
+	// Shared, Permits and Wait belong to an acquire, and TTL to an acquire or a renewal.
 	Shared  bool
 	Permits int
 	TTL     time.Duration
 	Wait    time.Duration
-	Fenced  bool          // a touch of the resource that looks at tokens
-	Look    time.Duration // after the grant a probe asks the server how long it keeps it; 0: no probe
-	Seen    time.Duration // after it is queued it is seen there; 0: not
+	Fenced  bool          // touch the resource that checks tokens
+	Look    time.Duration // when after the grant a probe queries its remaining lease; 0: no probe
+	Seen    time.Duration // when after queueing a probe sees it in the queue; 0: never
 	Fate    Fate
 }
 
-// Fate is what becomes of a request.
+// Fate determines when and whether a request and its answer arrive.
 type Fate struct {
 	There, Back         time.Duration
 	LoseThere, LoseBack bool
-	Patience            time.Duration // for how long the client waits for the answer
-	Wrong               bool          // here the lock makes its mistake, if it can
+	Patience            time.Duration // how long the client waits for the answer
+	Wrong               bool          // the lock makes its mistake here if it can
 }
 
-// Fault is something that befalls a client or the servers.
+// Fault is a fault of a client or of the servers.
 type Fault struct {
 	Kind     FaultKind
-	Client   int // 0: all, for a cut
+	Client   int // 0: all clients, for a cut
 	From, To time.Duration
 	Lag      time.Duration // between the fault and its event
 }
 
-// FaultKind is one of those that are simulated.
+// FaultKind is a kind of simulated faults.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -162,5 +161,5 @@ const (
 	Death
 )
 
-// Quiet is a stretch in which nothing is struck. It is over at Ends; no stretch if that is 0.
+// Quiet is the recovery period, in which there are no faults. If Ends is 0, there is no recovery period.
 type Quiet struct{ Begins, Ends time.Duration }

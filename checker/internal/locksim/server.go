@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// server keeps the lock's truth: who holds, and until when. It does one thing after the
-// other, at the instant at which a request arrives.
+// server has the true state of the lock: its holders and the ends of their leases. It executes requests one after another
+// when they arrive.
 type server struct {
 	clock *clock
 	lock  Lock
 	holds []*hold
 	queue []*ask
 	token uint64
-	freed map[*session]bool // released with ok
-	// wrongs counts how often it did what a right lock would not have done.
+	freed map[*session]bool // sessions that were released with ok
+	// wrongs counts the actions that a correct lock would not have done.
 	wrongs int
 }
 
-// hold is one session that holds. A lease is kept for a while past its end, and the
-// next one is let in after that only.
+// hold is a session that holds. A lease may be kept for a while after its end. The next session is granted the lock only
+// after that.
 type hold struct {
 	s     *session
-	end   time.Duration // of its lease, or never
+	end   time.Duration // the end of its lease, or never
 	token uint64
 }
 
-// ask is an acquire that has arrived.
+// ask is an acquire that has arrived at the server.
 type ask struct {
 	s         *session
 	ttl, wait time.Duration
@@ -46,7 +46,7 @@ func (v *server) over(h *hold) bool { return h.end != never && v.clock.now >= h.
 
 func (v *server) expire() { v.holds = slices.DeleteFunc(v.holds, v.over) }
 
-// of finds what a session holds.
+// of returns the hold of a session.
 func (v *server) of(s *session) *hold {
 	for _, h := range v.holds {
 		if h.s == s && !v.over(h) {
@@ -56,7 +56,7 @@ func (v *server) of(s *session) *hold {
 	return nil
 }
 
-// bars tells whether a holder keeps a session out, permits aside.
+// bars reports whether a holder excludes a session, apart from permits.
 func (v *server) bars(h *hold, s *session) bool {
 	switch {
 	case h.s.shared && s.shared:
@@ -67,7 +67,7 @@ func (v *server) bars(h *hold, s *session) bool {
 	return true
 }
 
-// fits tells whether a session may hold together with the holders.
+// fits reports whether a session may hold together with the holders.
 func (v *server) fits(s *session, keys []string, permits int) bool {
 	for _, key := range keys {
 		used := 0
@@ -88,7 +88,7 @@ func (v *server) fits(s *session, keys []string, permits int) bool {
 	return true
 }
 
-// enters tells whether the session's owner holds already, all that it asks for.
+// enters reports whether the session's owner already holds all requested keys.
 func (v *server) enters(s *session) bool {
 	for _, key := range s.keys {
 		if !slices.ContainsFunc(v.holds, func(h *hold) bool { return h.s.owner == s.owner && slices.Contains(h.s.keys, key) }) {
@@ -98,7 +98,7 @@ func (v *server) enters(s *session) bool {
 	return v.lock.Enters
 }
 
-// acquire takes a request; the answer may come later.
+// acquire executes a request. The answer may come later.
 func (v *server) acquire(a *ask) {
 	v.expire()
 	fits := v.fits(a.s, a.s.keys, v.lock.Permits)
@@ -135,7 +135,7 @@ func (v *server) acquire(a *ask) {
 	}
 }
 
-// joins tells whether the lock, by its mistake, lets a session in that does not fit.
+// joins reports whether the lock, by its mistake, grants itself to a session that does not fit.
 func (v *server) joins(s *session) bool {
 	all := func(mode func(*hold) bool) bool {
 		return !slices.ContainsFunc(v.holds, func(h *hold) bool { return v.bars(h, s) && !mode(h) })
@@ -163,7 +163,7 @@ func (v *server) reply(a *ask, n answer) {
 
 func (v *server) grant(a *ask) { v.reply(a, answer{ok: true, token: v.keep(a)}) }
 
-// keep makes the session a holder, and returns its token.
+// keep makes the session a holder and returns its token.
 func (v *server) keep(a *ask) uint64 {
 	h := &hold{s: a.s, end: v.lease(a.ttl)}
 	switch {
@@ -189,7 +189,7 @@ func (v *server) keep(a *ask) uint64 {
 	return h.token
 }
 
-// count gives the next token.
+// count returns the next token.
 func (v *server) count(a *ask) uint64 {
 	switch {
 	case !v.lock.Fenced:
@@ -210,14 +210,14 @@ func (v *server) count(a *ask) uint64 {
 	return v.token
 }
 
-// lease is the end of one that begins now.
+// lease returns the end of a lease that begins now.
 func (v *server) lease(ttl time.Duration) time.Duration {
 	if ttl > 0 {
 		return v.clock.now + ttl
 	}
 	if l := v.lock.Renewed; l > 0 {
-		// A library renews in time, but a request takes a moment, and it asks
-		// again only every now and then while no answer comes.
+		// A library renews in time, but a request takes time, and the library repeats it
+		// only at intervals while there is no answer.
 		return v.clock.now + l + l/10 + 10*time.Millisecond
 	}
 	return never
@@ -229,7 +229,7 @@ func (v *server) ends(h *hold) {
 	}
 }
 
-// serve grants the lock to each waiter that fits.
+// serve grants the lock to all waiters that fit.
 func (v *server) serve() {
 	v.expire()
 	for {
@@ -246,7 +246,7 @@ func (v *server) serve() {
 	}
 }
 
-// next is whose turn it is in the queue, or -1.
+// next returns the next waiter of the queue, or -1.
 func (v *server) next() int {
 	order := make([]int, len(v.queue))
 	for i := range order {
@@ -274,14 +274,14 @@ func (v *server) next() int {
 	return -1
 }
 
-// drop ends the holds that a mistake or a client gives up.
+// drop ends holds because of a mistake or of a client.
 func (v *server) drop(gone func(*hold) bool) int {
 	before := len(v.holds)
 	v.holds = slices.DeleteFunc(v.holds, gone)
 	return before - len(v.holds)
 }
 
-// deniesHolder makes the mistake of a lock that tells a holder that it holds nothing, and may end its hold.
+// deniesHolder makes the mistake of answering "not held" to a holder, which may end the hold.
 func (v *server) deniesHolder(h *hold) bool {
 	if v.lock.Mistake != DeniesHolder && v.lock.Mistake != EvictsHolder {
 		return false
@@ -294,7 +294,7 @@ func (v *server) deniesHolder(h *hold) bool {
 	return true
 }
 
-// release gives back what a session holds, and tells whether it did.
+// release ends the hold of a session and reports whether there was one.
 func (v *server) release(s *session, wrong bool) bool {
 	v.expire()
 	h := v.of(s)
@@ -320,7 +320,7 @@ func (v *server) release(s *session, wrong bool) bool {
 	return true
 }
 
-// releasesNone tells whether the lock, by its mistake, has an ok for who holds nothing.
+// releasesNone reports whether the lock, by its mistake, answers ok to a session that does not hold.
 func (v *server) releasesNone(s *session) bool {
 	switch v.lock.Mistake {
 	case DeletesAny:
@@ -342,7 +342,7 @@ func (v *server) releasesNone(s *session) bool {
 	return false
 }
 
-// renew moves the end of a session's lease, and tells whether it did.
+// renew moves the end of a session's lease and reports whether the session holds.
 func (v *server) renew(s *session, ttl time.Duration, wrong bool) bool {
 	v.expire()
 	h := v.of(s)
@@ -368,7 +368,7 @@ func (v *server) renew(s *session, ttl time.Duration, wrong bool) bool {
 	return true
 }
 
-// died is what becomes of a client's holds when it is gone.
+// died handles the holds of a client that has died.
 func (v *server) died(c *client) {
 	theirs := func(h *hold) bool { return h.s.client == c }
 	if v.lock.Mistake == HandsOverEarly {
@@ -381,7 +381,7 @@ func (v *server) died(c *client) {
 	v.serve()
 }
 
-// crash is what becomes of the data. Who waited is not answered any more if it is lost.
+// crash handles the data of a server that crashes. If it loses its data, waiters get no answer.
 func (v *server) crash() {
 	if v.lock.Mistake == LosesAtCrash {
 		v.wrongs++

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Shrink makes a plan smaller as long as it fails: without a client, a fault, a step;
-// with simpler steps, and a simpler lock. It tries at most that many plans.
+// Shrink shrinks a plan as long as it fails. It removes clients, faults and steps, and simplifies steps and the lock. It
+// tries at most the given number of plans.
 func Shrink(p Plan, fails func(Plan) bool, tries int) Plan {
 	for {
 		smaller, found := Plan{}, false
@@ -26,7 +26,7 @@ func Shrink(p Plan, fails func(Plan) bool, tries int) Plan {
 	}
 }
 
-// simpler are the plans that are one change away, the greatest changes first.
+// simpler returns the plans that are one change away, with the largest changes first.
 func simpler(p Plan) []Plan {
 	var all []Plan
 	with := func(change func(*Plan)) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Trace is what came of a plan.
+// Trace is the result of a plan.
 type Trace struct {
 	Text   string // the history, in the notation of the golden files
-	Wrongs int    // how often the lock did what a right one would not have done
+	Wrongs int    // the number of actions that a correct lock would not have done
 }
 
-// sim is a plan while it is carried out.
+// sim is a plan in execution.
 type sim struct {
 	plan     Plan
 	clock    clock
@@ -22,20 +22,19 @@ type sim struct {
 	clients  []*client
 	counters map[string]*counter
 	lines    []string
-	retired  map[int]int // owners, by client
+	retired  map[int]int // the number of owner names that each client has given up
 }
 
-// counter is the guarded resource. One that looks at tokens refuses those below the
-// highest that it has seen.
+// counter is the guarded resource. A resource that checks tokens refuses tokens below the highest that it has seen.
 type counter struct {
 	value   int64
 	highest uint64
 }
 
-// horizon is when a simulation ends, whatever is still to come.
+// horizon is the time at which every simulation ends.
 const horizon = 200 * time.Second
 
-// Run carries the plan out.
+// Run executes the plan.
 func (p Plan) Run() Trace {
 	x := p.start()
 	x.clock.run(horizon)
@@ -45,7 +44,7 @@ func (p Plan) Run() Trace {
 	return Trace{Text: "header " + p.Lock.header() + "\n" + strings.Join(x.lines, "\n") + "\n", Wrongs: x.server.wrongs}
 }
 
-// start sets everything up.
+// start creates the clients, the faults and the probes.
 func (p Plan) start() *sim {
 	x := &sim{plan: p, counters: map[string]*counter{}, retired: map[int]int{}}
 	x.server = &server{clock: &x.clock, lock: p.Lock, freed: map[*session]bool{}}
@@ -64,7 +63,7 @@ func (p Plan) start() *sim {
 	return x
 }
 
-// header is the history's, in JSON.
+// header returns the header of the history in JSON.
 func (l Lock) header() string {
 	claims := map[string]bool{}
 	for word, claimed := range map[string]bool{"strict": l.Strict, "fair": l.Fair, "renewed": l.Renewed > 0, "watched": l.Watched, "fenced": l.Fenced} {
@@ -86,13 +85,12 @@ func (l Lock) header() string {
 	return string(data)
 }
 
-// tell writes a line.
+// tell writes a line of the history.
 func (x *sim) tell(format string, args ...any) {
 	x.lines = append(x.lines, fmt.Sprintf("%.3f ", x.clock.now.Seconds())+fmt.Sprintf(format, args...))
 }
 
-// strike brings a fault about. Its event comes before it takes effect, and that it is
-// healed after it was.
+// strike injects a fault. Its first event comes before the fault takes effect, and the event of the heal after the heal.
 func (x *sim) strike(step int, f Fault) {
 	var name, target string
 	switch f.Kind {
@@ -115,7 +113,7 @@ func (x *sim) strike(step int, f Fault) {
 	x.clock.at(f.To+f.Lag, func() { x.tell("nemesis %s healed step=%d targets=%s", name, step, target) })
 }
 
-// kill ends a client. The event of its death comes before it happens, or when it is seen.
+// kill ends a client. The event of the death comes before the death, or when the death is noticed.
 func (x *sim) kill(f Fault) {
 	told, dead := f.From, f.From
 	if f.To > f.From {
@@ -143,14 +141,14 @@ func (x *sim) kill(f Fault) {
 	})
 }
 
-// cut tells whether nothing passes between a client and the servers.
+// cut reports whether a client is cut off from the servers.
 func (x *sim) cut(n int) bool {
 	return slices.ContainsFunc(x.plan.Faults, func(f Fault) bool {
 		return (f.Kind == Crash || f.Kind == Cut && (f.Client == 0 || f.Client == n)) && f.From+f.Lag <= x.clock.now && x.clock.now < f.To
 	})
 }
 
-// awake is when a client that is not paused by then goes on.
+// awake returns the next time at which the client is not paused.
 func (x *sim) awake(n int) time.Duration {
 	t := x.clock.now
 	for again := true; again; {
@@ -164,14 +162,14 @@ func (x *sim) awake(n int) time.Duration {
 	return t
 }
 
-// paused tells whether a pause of the client touches the next d.
+// paused reports whether the client is paused at some time in the next d.
 func (x *sim) paused(n int, d time.Duration) bool {
 	return slices.ContainsFunc(x.plan.Faults, func(f Fault) bool {
 		return f.Kind == Pause && f.Client == n && f.From <= x.clock.now+d && x.clock.now < f.To+f.Lag
 	})
 }
 
-// trip takes a request or an answer over the network.
+// trip delivers a request or an answer over the network.
 func (x *sim) trip(n int, d time.Duration, lost bool, arrive func()) {
 	if lost || x.cut(n) {
 		return
@@ -183,11 +181,11 @@ func (x *sim) trip(n int, d time.Duration, lost bool, arrive func()) {
 	})
 }
 
-// exact tells whether clients stop by the truth: those of a right lock do, so that
-// none of them works while another holds.
+// exact reports whether clients know the true end of their holds. Clients of a correct lock do, so that no client works while
+// another one holds.
 func (x *sim) exact() bool { return x.plan.Lock.Mistake == None && !x.plan.Lock.Careless }
 
-// lasts tells whether the server keeps a session's hold for that much longer.
+// lasts reports whether the server keeps a session's hold for that much longer.
 func (x *sim) lasts(s *session, d time.Duration) bool {
 	h := x.server.of(s)
 	return h != nil && (h.end == never || x.clock.now+d < h.end+x.server.lock.Linger)

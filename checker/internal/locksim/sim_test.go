@@ -12,7 +12,7 @@ import (
 
 func drawn(seed uint64, m Mistake) Plan { return Draw(rand.New(rand.NewPCG(seed, 0)), m) }
 
-// TestSameSeed: a seed gives the same plan, and a plan the same history.
+// TestSameSeed checks that a seed always gives the same plan and the same history.
 func TestSameSeed(t *testing.T) {
 	for seed := range uint64(200) {
 		m := append(Mistakes(), None)[seed%uint64(len(Mistakes())+1)]
@@ -26,7 +26,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestRightLocksDoNoWrong, and those with a mistake make it in some of their histories.
+// TestRightLocksDoNoWrong checks that correct locks never act wrongly, and that incorrect locks make their mistake in
+// some histories.
 func TestRightLocksDoNoWrong(t *testing.T) {
 	for seed := range uint64(500) {
 		if trace := drawn(seed, None).Run(); trace.Wrongs > 0 {
@@ -46,8 +47,8 @@ func TestRightLocksDoNoWrong(t *testing.T) {
 	}
 }
 
-// TestReach: what is to meet each other is there, in right histories of a size that is
-// small enough for it to meet.
+// TestReach checks that the histories of correct locks contain all features, and are small enough for the features to
+// occur together.
 func TestReach(t *testing.T) {
 	seen := map[string]int{}
 	operations := 0
@@ -77,7 +78,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestShrink: what is left of a plan is what makes it fail.
+// TestShrink checks that a shrunk plan contains only the cause of its failure.
 func TestShrink(t *testing.T) {
 	fails := func(p Plan) bool { return strings.Contains(p.Run().Text, "info timeout") }
 	for seed := range uint64(30) {
@@ -96,7 +97,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestServer holds the truth of a right lock to what it promises, as it goes along.
+// TestServer checks at each step that a correct lock keeps its promises.
 func TestServer(t *testing.T) {
 	for seed := range uint64(300) {
 		p := drawn(seed, None)
@@ -112,7 +113,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// broken says who holds together and must not.
+// broken names sessions that hold together and must not.
 func (v *server) broken() string {
 	for _, key := range []string{"a", "b"} {
 		used := 0

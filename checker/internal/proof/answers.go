@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// answers: what one session was told cannot be true by itself.
+// answers finds answers to one session that contradict each other.
 func (x *prover) answers() {
 	for _, t := range x.tenures {
-		var freed, denied []op // releases with ok; anything answered "not held"
+		var freed, denied []op // releases with ok; operations that were answered "not held"
 		for _, o := range t.ops {
 			switch {
 			case o.what == "release" && o.outcome == done:
@@ -21,7 +21,7 @@ func (x *prover) answers() {
 			x.prove("released twice", "", "%s", t.name)
 		}
 		for _, o := range t.ops {
-			// A service that counts by owner may mean another session of the same one.
+			// A service that counts by owner may refer to another session of the owner.
 			if o.what == "renew" && o.outcome == done && t.owner == t.name && slices.ContainsFunc(freed, func(f op) bool { return f.answer < o.call }) {
 				x.prove("renewed without holding", "", "%s was renewed at %d after its release", t.name, o.answer)
 			}
@@ -42,8 +42,8 @@ func (x *prover) answers() {
 	}
 }
 
-// cleaned tells whether a release of another session of the owner may have been taken for
-// this one's by a service that counts by owner.
+// cleaned reports whether a service that counts by owner may have taken the release of another session of the owner for
+// the release of this session.
 func (x *prover) cleaned(t *tenure) bool {
 	return slices.ContainsFunc(x.tenures, func(o *tenure) bool {
 		return o != t && o.owner == t.owner && o.acquire.outcome == maybe && overlap(o.keys, t.keys) &&
@@ -51,9 +51,9 @@ func (x *prover) cleaned(t *tenure) bool {
 	})
 }
 
-// evicts tells whether "not held" cannot be true: nothing may have ended the hold.
+// evicts reports whether the answer "not held" is wrong because nothing can have ended the hold.
 func (x *prover) evicts(t *tenure, no op) bool {
-	first := never // call of the first release; from there on no library renews
+	first := never // the call of the first release, which ends renewals
 	for _, o := range t.ops {
 		if o.what == "release" && o.call < no.answer {
 			first = min(first, x.time(o.call))
@@ -68,7 +68,7 @@ func (x *prover) evicts(t *tenure, no op) bool {
 	if t.lost >= 0 && t.lost < no.answer || slices.ContainsFunc(t.ops, func(o op) bool {
 		return o.what == "check" && o.outcome == failed && o.call < no.answer
 	}) {
-		return false // the library may have given it up
+		return false // the library may have released the lock
 	}
 	if x.h.header.Claims.Session && x.faulty(no.answer) {
 		return false // the hold may have ended with the connection
@@ -79,7 +79,7 @@ func (x *prover) evicts(t *tenure, no op) bool {
 	return t.within(no.answer, slack)
 }
 
-// tokens: they must grow from one holder to the next.
+// tokens finds tokens that do not grow from one holder to the next.
 func (x *prover) tokens() {
 	if !x.is("fenced") {
 		return
@@ -98,7 +98,7 @@ func (x *prover) tokens() {
 	})
 }
 
-// refusals: a strict refusal of one key at a moment at which no session can have held.
+// refusals finds strict refusals of one key at a time at which no session can have held it.
 func (x *prover) refusals() {
 	for _, t := range x.tenures {
 		if t.acquire.outcome != failed || len(t.keys) != 1 || !x.h.events[t.acquire.answer].has("strict") || x.faulty(t.acquire.answer) {
@@ -117,8 +117,8 @@ func (x *prover) refusals() {
 	}
 }
 
-// bars tells whether one that holds is a reason to refuse another. Its own hold is one for
-// a lock that is not reentrant, and one that reads keeps even its owner from writing.
+// bars reports whether the hold of one session is a reason to refuse another session. A lock that is not reentrant also
+// refuses the same owner, and a read hold excludes a writer of the same owner.
 func (x *prover) bars(s, t *tenure) bool {
 	if s.owner == t.owner && x.is("reentrant") {
 		return s.shared && !t.shared
@@ -126,15 +126,15 @@ func (x *prover) bars(s, t *tenure) bool {
 	return !s.shared || !t.shared
 }
 
-// faulty tells whether a server was struck, or a link, before a position.
+// faulty reports whether a fault hit a server or a link before a position.
 func (x *prover) faulty(p int) bool {
 	return slices.ContainsFunc(x.h.events[:p], func(e event) bool {
 		return e.who == "nemesis" && e.what != "pause"
 	})
 }
 
-// may tells whether a session can have held at a moment between two positions: only an
-// answer shows that it does not, for a lease may be kept for longer.
+// may reports whether a session can have held at some time between two positions. Only an answer shows that it did not,
+// because a server may keep a lease for longer.
 func (x *prover) may(s *tenure, from, to int) bool {
 	if s.acquire.outcome == failed || s.acquire.call > to {
 		return false
@@ -147,8 +147,8 @@ func (x *prover) may(s *tenure, from, to int) bool {
 		if over && o.answer < from {
 			return false
 		}
-		// No client heard of a grant, and it was not there when its release asked,
-		// within the lease that it would have had: so it was not there before.
+		// No client got an answer to the acquire, and the release found no hold
+		// within the lease that it would have had, so there was none before.
 		if s.acquire.outcome == maybe && o.outcome == failed && o.call > to && x.unborn(s, o) {
 			return false
 		}
@@ -156,7 +156,7 @@ func (x *prover) may(s *tenure, from, to int) bool {
 	return true
 }
 
-// unborn tells whether a refused release shows that the acquire had not been done by then.
+// unborn reports whether a refused release shows that the acquire had not taken effect by then.
 func (x *prover) unborn(s *tenure, no op) bool {
 	if x.h.events[no.answer].error != "not-held" || x.h.header.Claims.Renewed || s.died >= 0 {
 		return false
@@ -169,8 +169,8 @@ func (x *prover) unborn(s *tenure, no op) bool {
 	return s.ttl == 0 || x.time(no.answer)+slack < x.time(s.acquire.call)+s.ttl
 }
 
-// counters: every write is one more than what was read before it, so no value is
-// written twice while the lock keeps its promise.
+// counters finds lost updates. Every write is the value read before plus one, so no value is written twice while the lock
+// keeps its promise.
 func (x *prover) counters() {
 	type written struct {
 		resource, key string
@@ -182,7 +182,7 @@ func (x *prover) counters() {
 		token int64
 		owner string
 	}
-	accepted := map[string][]taken{} // by the resource that looks at tokens
+	accepted := map[string][]taken{} // by resource that checks tokens
 	for _, t := range x.tenures {
 		for _, o := range t.ops {
 			if o.what != "write" || o.outcome != done {
@@ -213,11 +213,11 @@ func (x *prover) counters() {
 	}
 }
 
-// stale: a write came after one of a session that asked for the lock only when the writer
-// had it already. A resource that looks at tokens refuses those that are older.
+// stale finds writes that came after the write of a session that requested the lock when the writer already had it. A
+// resource that checks tokens refuses older tokens.
 func (x *prover) stale() {
 	x.pairs(func(s, t *tenure) {
-		if !x.alone(s) { // its owner may have come again
+		if !x.alone(s) { // the owner may have another session
 			return
 		}
 		if s.granted > t.acquire.call || s.shared || t.shared || s.keys[0] != t.keys[0] {
@@ -235,8 +235,8 @@ func (x *prover) stale() {
 	})
 }
 
-// counts tells whether a write is of one more than the session had read. Without that the
-// resource is no counter.
+// counts reports whether the value of a write is the last read of the session plus one. Otherwise the resource is not a
+// counter.
 func (x *prover) counts(t *tenure, write op) bool {
 	read := int64(-2)
 	for _, o := range t.ops {
@@ -248,7 +248,7 @@ func (x *prover) counts(t *tenure, write op) bool {
 	return e.has("value") && e.number("value") == read+1
 }
 
-// probes: the server says itself that it keeps a lease for too short or too long.
+// probes finds leases of which the server itself reports that it keeps them too short or too long.
 func (x *prover) probes() {
 	for p, e := range x.h.events {
 		if e.who != "probe" {
@@ -275,7 +275,7 @@ func (x *prover) probes() {
 	}
 }
 
-// longest is the longest lease that anybody asked for.
+// longest returns the longest lease that any client requested.
 func (x *prover) longest() time.Duration {
 	var longest time.Duration
 	for _, e := range x.h.events {

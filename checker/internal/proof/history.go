@@ -1,10 +1,9 @@
-// Package proof says what the clients of a lock can prove against it, from the definitions
-// alone. Each rule looks at all sessions and all positions, however long that takes.
+// Package proof derives from the definitions which violations the clients of a lock can prove. Each rule examines all
+// sessions and all positions without regard to cost.
 //
-// It proves too little rather than too much. A right lock must never be found guilty,
-// whatever befell its clients; of a wrong one much goes unproven. So whatever is
-// proven here has to be found by the checkers. It shares nothing with them, not even
-// the reader of histories.
+// It proves too little rather than too much: never a violation of a correct lock, and only some violations of an incorrect
+// lock. So the checkers must find everything that it proves. It shares no code with the checkers, not even the reader
+// of histories.
 package proof
 
 import (
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// history is one in the notation of the golden files.
+// history is a history in the notation of the golden files.
 type history struct {
 	header struct {
 		Model   words
@@ -26,7 +25,7 @@ type history struct {
 	sessions []*session
 }
 
-// words are several, or a single one without brackets.
+// words is a list of words, or a single word without brackets.
 type words []string
 
 func (w *words) UnmarshalJSON(data []byte) error {
@@ -38,7 +37,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(w))
 }
 
-// event is a line. Their positions count from 0.
+// event is a line. Positions count from 0.
 type event struct {
 	time  time.Duration
 	who   string // c1, c1/7, nemesis, probe
@@ -50,7 +49,7 @@ type event struct {
 
 func (e event) has(name string) bool { return e.field[name] != "" }
 
-// span is a field that is a duration.
+// span parses a field with a duration.
 func (e event) span(name string) time.Duration {
 	if n, err := strconv.ParseInt(e.field[name], 10, 64); err == nil {
 		return time.Duration(n)
@@ -86,7 +85,7 @@ type op struct {
 	outcome      outcome
 }
 
-// session is one acquire and what was done under it.
+// session is one acquire and the operations under it.
 type session struct {
 	name    string
 	client  string
@@ -100,7 +99,7 @@ type session struct {
 	died    int // position of its client's death, or -1
 }
 
-// read takes a history apart. It has to be one: the checkers' reader says so.
+// read parses a history, which the checkers' reader has accepted.
 func read(text string) (*history, error) {
 	r := reader{history: &history{}, latest: map[string]*session{}, named: map[string]*session{}, attempts: map[string]int{}, open: map[string]*op{}}
 	text, _, _ = strings.Cut(text, "----\n")
@@ -120,8 +119,7 @@ func read(text string) (*history, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 	}
-	// An operation under way gets its return when that comes, so operations are
-	// copied to their sessions only now.
+	// The return of an operation is known only at the end, so operations are copied to their sessions here.
 	for _, s := range r.sessions {
 		s.acquire = *r.acquires[s]
 		for _, o := range r.ops[s] {
@@ -172,12 +170,12 @@ func (r *reader) line(words []string) error {
 	return nil
 }
 
-// operation places what a client did or was told.
+// operation adds a call or a return.
 func (r *reader) operation(e event, at int) error {
 	client, _, _ := strings.Cut(e.who, "/")
 	s := r.latest[client]
 	if name := e.field["session"]; name != "" {
-		s = r.named[name] // none, for the last look at a resource
+		s = r.named[name] // nil for the final read of a resource
 	}
 	switch e.what {
 	case "ok", "fail", "info":

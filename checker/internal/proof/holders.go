@@ -2,8 +2,7 @@ package proof
 
 import "slices"
 
-// pairs calls f for each two sessions that conflict and were granted, the one granted
-// first as the first.
+// pairs calls f for each two granted sessions that conflict. The first argument is the session that was granted first.
 func (x *prover) pairs(f func(s, t *tenure)) {
 	for _, s := range x.tenures {
 		for _, t := range x.tenures {
@@ -14,7 +13,7 @@ func (x *prover) pairs(f func(s, t *tenure)) {
 	}
 }
 
-// beliefs: two that conflict counted on the lock at the same time, and each of them might.
+// beliefs finds sessions that conflict and counted on the lock at the same time with good reason.
 func (x *prover) beliefs() {
 	x.pairs(func(s, t *tenure) {
 		for p := t.granted; p < len(x.h.events); p++ {
@@ -30,8 +29,8 @@ func (x *prover) beliefs() {
 	})
 }
 
-// works: one that was granted it, and may still count on it, and another that shows that
-// it goes on. Whether that one might as well is a matter of the class.
+// works finds a session that was granted the lock and may count on it, while another session shows that it still works.
+// Whether the other session may count on the lock decides the class.
 func (x *prover) works() {
 	shown := func(s, t *tenure) {
 		for _, p := range s.signs() {
@@ -47,8 +46,8 @@ func (x *prover) works() {
 	})
 }
 
-// holders: two that conflict were both kept by the server. The moment is the later
-// grant, if it was answered within its lease.
+// holders finds sessions that conflict and that the server kept at the same time. The time is the later grant, if its
+// answer came within its lease.
 func (x *prover) holders() {
 	x.pairs(func(s, t *tenure) {
 		if p := t.granted; s.certain(p) && t.within(p, slack) {
@@ -61,7 +60,7 @@ func (x *prover) holders() {
 	})
 }
 
-// permits: more were counted on at one moment than there are.
+// permits finds times at which clients counted on more permits than there are.
 func (x *prover) permits() {
 	for p := range x.h.events {
 		for _, key := range x.keys() {
@@ -82,7 +81,7 @@ func (x *prover) permits() {
 	}
 }
 
-// keys are all that were asked for.
+// keys returns all requested keys.
 func (x *prover) keys() []string {
 	var keys []string
 	for _, t := range x.tenures {
@@ -92,8 +91,8 @@ func (x *prover) keys() []string {
 	return slices.Compact(keys)
 }
 
-// unheard: a session whose grant no client heard of is said to have been
-// released, though others held for certain as long as the release took.
+// unheard finds a release with ok after an acquire with unknown outcome, although other sessions certainly held during
+// the whole release.
 func (x *prover) unheard() {
 	for _, c := range x.tenures {
 		if c.acquire.outcome != maybe {
@@ -108,7 +107,7 @@ func (x *prover) unheard() {
 	}
 }
 
-// barred tells whether others kept a session out at each moment between two positions.
+// barred reports whether others excluded a session at all times between two positions.
 func (x *prover) barred(c *tenure, from, to int) bool {
 	for p := from; p < to; p++ {
 		barred := false

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestProve has for each rule a history that it convicts, and next to it one that differs
-// in what makes it no proof.
+// TestProve has for each rule a history with a violation, and a similar history that proves nothing.
 func TestProve(t *testing.T) {
 	const granted = "0.000 c1 acquire a ttl=5s\n0.001 c1 ok until=5s\n"
 	for _, c := range []struct{ rule, proven, not string }{

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Proof is one promise that a history shows to be broken.
+// Proof is one promise that is broken in a history.
 type Proof struct {
 	What   string
-	Class  string   // of the verdict, if the definitions name one
-	Checks []string // one of these has to find it
+	Class  string   // the class of the verdict, if the definitions name one
+	Checks []string // at least one of these must find it
 	Text   string
 }
 
-// told is who has to find what is proven. Where two certainly held, that is what the
-// clients counted on, an answer that cannot be, or a lease that was handed over.
+// told lists the checks of which one must find a proof. Two certain holders are found as an overlap, as a wrong answer, or
+// as a lease that was handed over.
 var told = map[string][]string{
 	"double grant":             {"exclusion"},
 	"worked on":                {"exclusion"},
@@ -41,15 +41,15 @@ var told = map[string][]string{
 	"no progress":              {"liveness"},
 }
 
-// OfClients tells whether clients can have brought it about without their lock.
+// OfClients reports whether clients can have caused it without a mistake of the lock.
 func (p Proof) OfClients() bool {
 	return p.What == "worked on" || p.What == "written twice" || p.What == "stale write"
 }
 
-// slack is more than what a judge may allow for clocks.
+// slack is larger than the tolerance of the checkers for clocks.
 const slack = 6 * time.Millisecond
 
-// Prove finds what the clients can prove by a history in the notation of the golden files.
+// Prove returns the violations that the clients can prove with a history in the notation of the golden files.
 func Prove(text string) ([]Proof, error) {
 	h, err := read(text)
 	if err != nil {
@@ -73,20 +73,20 @@ func Prove(text string) ([]Proof, error) {
 type prover struct {
 	h       *history
 	tenures []*tenure
-	struck  int // position of the first fault that is not a short pause of a client
+	struck  int // the position of the first fault other than a short pause of a client
 	proofs  []Proof
 }
 
-// tenure is what a session's client was told.
+// tenure is the knowledge of a session's client.
 type tenure struct {
 	*session
 	x       *prover
 	granted int           // position of the grant, or -1
-	ttl     time.Duration // of the lease that was asked for, or 0
+	ttl     time.Duration // the length of the requested lease, or 0
 	renewed time.Duration // the lease that the library renews, or 0
-	hazy    bool          // it waited, and does not say until when its lease runs
-	notice  int           // the last moment before bad news at which it held for certain
-	claim   int           // it counts on the lock before that position
+	hazy    bool          // the acquire waited, and the grant does not have the end of the lease
+	notice  int           // the last position before a notice of a loss at which it certainly held
+	claim   int           // the client counts on the lock before this position
 	confirm int           // an answer shows that it held until then
 }
 
@@ -114,7 +114,7 @@ func newProver(h *history) *prover {
 			x.struck = min(x.struck, p)
 		}
 	}
-	// Two faults right after the other stop renewals for as long as both together.
+	// Two faults in direct succession stop renewals for their total time.
 	if len(begun) > 1 {
 		for _, p := range begun {
 			x.struck = min(x.struck, p)
@@ -123,7 +123,7 @@ func newProver(h *history) *prover {
 	return x
 }
 
-// short tells whether a fault is a pause of a client that costs no lease.
+// short reports whether a fault is a pause of a client that is too short to end a lease.
 func (x *prover) short(step string, p int) bool {
 	e := x.h.events[p]
 	lease := never
@@ -164,7 +164,7 @@ func (x *prover) tenure(s *session) *tenure {
 	return t
 }
 
-// signs are the moments at which the client showed that it took itself for the holder.
+// signs returns the positions at which the client acted as the holder.
 func (t *tenure) signs() []int {
 	var signs []int
 	for _, o := range t.ops {
@@ -179,7 +179,7 @@ func (t *tenure) signs() []int {
 	return signs
 }
 
-// last is the latest sign before a position, or the grant.
+// last returns the latest sign before a position, or the grant.
 func (t *tenure) last(p int) int {
 	last := t.granted
 	for _, sign := range t.signs() {
@@ -190,11 +190,12 @@ func (t *tenure) last(p int) int {
 	return last
 }
 
-// ends finds when the claim ends, and until when the server cannot have let go.
+// ends computes the position at which the client stops to count on the lock, and the position up to which the server
+// certainly kept the hold.
 func (t *tenure) ends() {
 	x := t.x
-	returned, worked := end, end // the first answer to a release; the call of the first that was ok
-	released := end              // the call of the first release: later calls confirm nothing
+	returned, worked := end, end // the first answer to a release; the call of the first release with ok
+	released := end              // the call of the first release; later calls confirm nothing
 	for _, o := range t.ops {
 		if o.what == "release" {
 			released = min(released, o.call)
@@ -225,7 +226,7 @@ func (t *tenure) ends() {
 		t.claim = min(t.claim, claim)
 		t.notice = min(t.notice, t.last(p))
 	}
-	before := func(p int) int { // right after the last sign; without one nothing is left
+	before := func(p int) int { // the position after the last sign; without a sign, the hold is empty
 		if last := t.last(p); last > t.granted {
 			return last + 1
 		}
@@ -254,18 +255,18 @@ func (t *tenure) ends() {
 		t.claim = min(t.claim, before(p))
 	}
 	if t.renewed > 0 || !x.alone(t) {
-		t.confirm = -1 // what is said after the lease is not held against these
+		t.confirm = -1 // answers after the end of the lease prove nothing
 	}
 }
 
-// alone tells whether the session's owner has no other on its keys.
+// alone reports whether the session's owner has no other session on its keys.
 func (x *prover) alone(t *tenure) bool {
 	return !slices.ContainsFunc(x.h.sessions, func(o *session) bool {
 		return o != t.session && o.owner == t.owner && overlap(o.keys, t.keys)
 	})
 }
 
-// leaseEnd is the earliest end of the lease, as far as was asked by a position.
+// leaseEnd returns the earliest end of the lease, with the renewals that were called by a position.
 func (t *tenure) leaseEnd(p int) time.Duration {
 	if t.ttl == 0 {
 		return never
@@ -281,7 +282,7 @@ func (t *tenure) leaseEnd(p int) time.Duration {
 			renewals = append(renewals, o)
 		}
 	}
-	moved := func(o op) bool { // by another that was answered
+	moved := func(o op) bool { // by another renewal that was answered
 		return slices.ContainsFunc(renewals, func(later op) bool {
 			return later.outcome == done && later.answer <= p && o.outcome == done && o.answer <= p && o.answer < later.call
 		})
@@ -303,19 +304,19 @@ func (t *tenure) leaseEnd(p int) time.Duration {
 	return earliest
 }
 
-// within tells whether the lease ran from the grant to a position.
+// within reports whether the lease lasted from the grant to a position.
 func (t *tenure) within(p int, margin time.Duration) bool {
 	for q := t.granted; q <= p; q++ {
 		if e := t.leaseEnd(q); e != never && t.x.time(q)+margin >= e {
 			return false
 		}
 	}
-	// A library renews a grant only after it has heard of it.
+	// A library renews a grant only after its answer.
 	soon := t.x.time(t.granted)-t.x.time(t.acquire.call) < t.renewed*6/10
 	return t.renewed == 0 || p < t.x.struck && soon
 }
 
-// certain tells whether the server must have kept the session as a holder at a position.
+// certain reports whether the session must have held the lock on the server at a position.
 func (t *tenure) certain(p int) bool {
 	switch {
 	case t.granted < 0 || p < t.granted:
@@ -325,17 +326,17 @@ func (t *tenure) certain(p int) bool {
 	case p > t.notice:
 		return false
 	case t.ttl == 0 && t.died >= 0 && p > t.last(t.died):
-		return false // no library renews for a dead client, and without a lease the lock is gone
+		return false // the library of a dead client does not renew, and a hold without a lease ends with its client
 	}
 	return t.within(p, slack)
 }
 
-// believes tells whether the client counts on the lock at a position and may do so.
+// believes reports whether the client counts on the lock at a position with good reason.
 func (t *tenure) believes(p int) bool {
 	return t.granted >= 0 && t.granted <= p && p < t.claim && t.within(p, 0)
 }
 
-// conflicts tells whether two sessions cannot hold together, permits aside.
+// conflicts reports whether two sessions cannot hold together, apart from permits.
 func conflicts(s, t *tenure) bool {
 	return s != t && s.owner != t.owner && overlap(s.keys, t.keys) && (!s.shared || !t.shared)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// queue: of a lock that claims to be fair, a client was served that had asked after
-// another was seen waiting.
+// queue finds clients of a fair lock that were served before a client that had been seen waiting
+// when they asked.
 func (x *prover) queue() {
 	if !x.h.header.Claims.Fair {
 		return
@@ -29,13 +29,13 @@ func (x *prover) queue() {
 	}
 }
 
-// hampered tells whether something befell the client of a waiter.
+// hampered reports whether a fault hit the client of a waiter.
 func (x *prover) hampered(w *tenure) bool {
 	return w.died >= 0 || slices.ContainsFunc(x.h.events, func(e event) bool { return e.who == "nemesis" })
 }
 
-// overtakes tells whether u, who asked after w was seen waiting, was granted the lock
-// while w must still have waited.
+// overtakes reports whether u, which asked after w was seen waiting, was granted the lock while w
+// must still have waited.
 func (x *prover) overtakes(u, w *tenure, seen int) bool {
 	enters := slices.ContainsFunc(x.tenures, func(o *tenure) bool { return o != u && o.owner == u.owner })
 	if u.granted < 0 || u.acquire.call < seen || u.shared || w.shared || enters || !conflicts(u, w) {
@@ -44,17 +44,17 @@ func (x *prover) overtakes(u, w *tenure, seen int) bool {
 	asked := x.h.events[w.acquire.call]
 	switch {
 	case w.acquire.outcome == failed:
-		// It stood in the queue for as long as it was ready to wait.
+		// It was in the queue for as long as its call allowed.
 		return x.time(u.granted)+slack < asked.time+asked.span("wait")
 	case w.acquire.outcome == maybe:
 		return false // it may have been served
 	}
-	// It may have been served first and have heard of it late, if its lease is over.
+	// It may have been served first and have got the answer after its lease.
 	short := asked.span("ttl") > 0 && x.time(w.granted)-x.time(seen)+slack >= asked.span("ttl")
 	return u.granted < w.granted && !short && w.renewed == 0
 }
 
-// over is the position at which a session can hold no more, or end.
+// over returns the position from which a session cannot hold any more, or end.
 func (t *tenure) over() int {
 	p := end
 	for _, o := range t.ops {
@@ -68,9 +68,9 @@ func (t *tenure) over() int {
 	return p
 }
 
-// wakes: in a quiet stretch the only waiter slept for the whole of a lease, though
-// everybody else had given the lock back. Who comes to a free lock, and was struck before, may
-// have had no connection.
+// wakes finds a single waiter that slept for a whole lease in a recovery period, although all other
+// clients had released the lock. A client that asked for a free lock after a fault had hit it is
+// excused, because it may have had no connection.
 func (x *prover) wakes() {
 	from, to := x.quiet()
 	for _, w := range x.tenures {
@@ -93,12 +93,12 @@ func (x *prover) wakes() {
 	}
 }
 
-// keepConnections are the faults that leave the connections of other clients open, where they state no effect.
+// keepConnections are the faults that keep the connections of other clients open, unless they state another effect.
 var keepConnections = []string{
 	"pause", "isolate", "ring", "cut", "lag", "bandwidth", "drop-replies", "lose-reply", "hold-request", "reset", "busy", "clock", "flush", "evict", "poison",
 }
 
-// endsConnections tells whether a fault on a server may end the connections of all its clients. One that is not known may.
+// endsConnections reports whether a fault on a server may end the connections of all its clients. Unknown faults may.
 func endsConnections(e event) bool {
 	if effect, ok := e.field["effect"]; ok {
 		return slices.Contains(strings.Split(effect, ","), "disconnect-all")
@@ -106,7 +106,7 @@ func endsConnections(e event) bool {
 	return e.phase == "begins" && !slices.Contains(keepConnections, e.what)
 }
 
-// struckBefore tells whether a fault has named a client by a position, or ended the connections of a server.
+// struckBefore reports whether, before a position, a fault hit the client or ended the connections of a server.
 func (x *prover) struckBefore(client string, pos int) bool {
 	return slices.ContainsFunc(x.h.events[:pos], func(e event) bool {
 		ends := endsConnections(e) && !strings.Contains(e.field["targets"], "client-")
@@ -114,7 +114,7 @@ func (x *prover) struckBefore(client string, pos int) bool {
 	})
 }
 
-// quiet finds the quiet stretch, or -1.
+// quiet finds the recovery period, or returns -1.
 func (x *prover) quiet() (from, to int) {
 	from, to = -1, -1
 	for p, e := range x.h.events {
@@ -133,7 +133,7 @@ func (x *prover) quiet() (from, to int) {
 	return from, to
 }
 
-// progress: in a quiet stretch no client was granted a lock that none can hold.
+// progress finds a recovery period in which no client was granted a lock that no client can have held.
 func (x *prover) progress() {
 	from, to := x.quiet()
 	if from < 0 {
@@ -168,16 +168,16 @@ func (x *prover) progress() {
 	}
 }
 
-// expired tells whether the lease of a tenure is over by a position, by far. An owner that enters
-// again may move the end of its whole lease, when it enters and when it releases.
+// expired reports whether the lease of a tenure ended well before a position. An owner that enters
+// again may move the end of its whole lease, both when it enters and when it releases.
 func (x *prover) expired(t *tenure, p int) bool {
 	return !slices.ContainsFunc(x.tenures, func(u *tenure) bool {
 		return u.owner == t.owner && u.keys[0] == t.keys[0] && u.acquire.outcome != failed && u.acquire.call < p && !x.ranOut(u, p)
 	})
 }
 
-// ranOut tells whether what a tenure asked for is over by a position, by far. A request of unknown outcome
-// may have arrived long after its client gave up, if a fault held it up; and a library renews for longer
+// ranOut reports whether the requested lease of a tenure ended well before a position. A fault may delay a
+// request with unknown outcome until long after its client gave up, and a library may renew a lease for longer
 // than the session says.
 func (x *prover) ranOut(t *tenure, p int) bool {
 	struck := slices.ContainsFunc(x.h.events[:p], func(e event) bool { return e.who == "nemesis" })
