@@ -14,8 +14,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// Two faults at once, healed in either order: what the second one breaks stays
-// broken until its own end, and in the end nothing is.
+// Two faults overlap and are healed in either order. The effect of the second fault lasts until its own end, and after
+// both heals everything works.
 func TestTwoFaultsAtOnce(t *testing.T) {
 	steps := []Step{
 		{Fault: "kill", Target: "master"},
@@ -50,7 +50,7 @@ func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
 		t.Fatal(err)
 	}
 	second, err := make1(t, two).Inject(t.Context(), s)
-	// The dead cannot be stopped, and send nothing that could be seen to be late.
+	// A dead process cannot be stopped, and sends nothing whose delay could be measured.
 	if err != nil && (one.Fault != "kill" || two.Fault != "pause" && two.Target != "master -> replicas") {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
 	if err := first(t.Context()); err != nil {
 		t.Fatalf("heal one: %v", err)
 	}
-	// A node that was killed and is started runs, even if another fault had stopped it.
+	// A killed node runs after its restart, even if another fault had stopped it.
 	revives := one.Fault != two.Fault && strings.Contains("kill pause", one.Fault) && strings.Contains("kill pause", two.Fault)
 	if got, want := c.state(), alone[!firstFirst]; got != want && !revives {
 		t.Errorf("one is healed; left:\n%s\nwant:\n%s", got, want)
@@ -73,7 +73,7 @@ func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
 	}
 }
 
-// broken is what a fault breaks when it is alone.
+// broken is the effect of a single fault.
 func broken(t *testing.T, step Step) string {
 	c := newFake(redis.Sentinel, 0)
 	if _, err := make1(t, step).Inject(t.Context(), sceneOf(c)); err != nil {
@@ -82,8 +82,8 @@ func broken(t *testing.T, step Step) string {
 	return c.state()
 }
 
-// A fault waits while another one undoes the same thing: a node that is killed
-// while it starts would fail to start, and would run while it is meant to be dead.
+// A fault waits while another fault undoes the same effect. A node that is killed during its start would fail to start, or
+// would run while it should be dead.
 func TestClaimsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all claims

@@ -20,24 +20,23 @@ import (
 	"lockbench/workloads"
 )
 
-// fake is a cluster that only keeps account of what is done to it, and answers
-// PINGs accordingly. It minds its callers as a real one does: a server that runs
-// cannot be started, a dead one cannot be stopped or continued.
+// fake is a cluster that records operations and answers PINGs according to them. Like a real cluster, it refuses to start a
+// running server, and to stop or continue a dead one.
 type fake struct {
 	form    service.Topology
 	nodes   []service.Node
-	latency time.Duration // of an undisturbed PING
+	latency time.Duration // the latency of a PING without faults
 
 	mu       sync.Mutex
 	master   string
-	useless  map[string]bool  // operations that say ok and do nothing
-	failing  map[string]error // operations that do what they should, and then fail
+	useless  map[string]bool  // operations that return ok and do nothing
+	failing  map[string]error // operations that take effect and then return an error
 	dead     map[string]bool
 	stopped  map[string]bool
 	cut      map[world.Link]bool
 	losing   map[world.Link]bool
 	delay    map[world.Link]time.Duration
-	kept     map[string]time.Time // until when, by key
+	kept     map[string]time.Time // the end of each key
 	asked    int
 	rate     map[world.Link]int64
 	nudges   []time.Time
@@ -45,7 +44,7 @@ type fake struct {
 	skew     map[string]time.Duration
 	busy     map[string]bool
 	poisoned map[string]bool
-	conns    int // that there are to reset
+	conns    int // connections that can be reset
 	calls    []string
 	probed   map[string]bool // the paths of all PINGs
 }
@@ -107,7 +106,7 @@ func (f *fake) Leaders(context.Context) []string {
 	return []string{f.master}
 }
 
-// do is one operation of a fault, done or not as the test wants it.
+// do executes an operation of a fault, as the test configures it.
 func (f *fake) do(op string, change func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -234,14 +233,14 @@ func (f *fake) Reset(context.Context, []world.Link) (n int, err error) {
 	return n, err
 }
 
-// keeps lets the server keep a key for so long from now on.
+// keeps sets the time to live of a key.
 func (f *fake) keeps(key string, ttl time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept = map[string]time.Time{key: time.Now().Add(ttl)}
 }
 
-// TTL is answered late, now and then, and with what was true when it was asked.
+// TTL sometimes answers late, with the value at the time of the query.
 func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error) {
 	f.mu.Lock()
 	ttl := time.Until(f.kept[key])
@@ -347,7 +346,7 @@ func (f *fake) Nudge(context.Context, string) error {
 	return nil
 }
 
-// Offsets counts nudges; a replica has those that are old enough.
+// Offsets returns the number of nudges. A replica has the nudges that are old enough.
 func (f *fake) Offsets(context.Context) map[string]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -366,7 +365,7 @@ func (f *fake) Offsets(context.Context) map[string]int64 {
 	return offsets
 }
 
-// state is what is broken now, in words; empty: nothing is.
+// state describes the current effects of faults. It is empty without any.
 func (f *fake) state() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -403,7 +402,7 @@ func (f *fake) state() string {
 	return strings.Join(all, "\n")
 }
 
-// fakeCrew is a crew without clients behind its numbers.
+// fakeCrew is a crew without real clients.
 type fakeCrew struct {
 	clients []int
 	holders []workloads.Moment
@@ -455,7 +454,7 @@ func (c *fakeCrew) standing() []int {
 	return slices.Sorted(maps.Keys(c.paused))
 }
 
-// sceneOf is a scene on a cluster with four clients, of which client 2 holds.
+// sceneOf returns a scene on a cluster with four clients. Client 2 holds the lock.
 func sceneOf(c world.Cluster, nodes ...string) Scene {
 	return Scene{
 		Cluster: c,
@@ -469,8 +468,8 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 	}
 }
 
-// bare is a cluster with no abilities at all.
+// bare is a cluster without abilities.
 type bare struct{ world.Cluster }
 
-// Servers are servers that can do nothing either.
+// Servers returns servers without abilities.
 func (b bare) Servers() service.Group { return struct{ service.Group }{b.Cluster} }

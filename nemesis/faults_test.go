@@ -15,9 +15,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// strikes are faults on servers and links, with the operations by which they are
-// done, what they break, and what they announce. The clients are 0 to 3, the
-// holder is 2.
+// strikes are faults on servers and links, with their operations, their effects, and their announcements. There are clients
+// 0 to 3, and client 2 holds the lock.
 var strikes = []struct {
 	step    Step
 	form    locks.Topology
@@ -104,7 +103,7 @@ func lines(parts ...string) string {
 	return strings.Join(all, "\n")
 }
 
-// struck is one fault on a fake cluster, about to strike.
+// struck is a fault on a fake cluster, right before its injection.
 type struck struct {
 	cluster *fake
 	scene   Scene
@@ -112,7 +111,7 @@ type struck struct {
 	targets string
 }
 
-// forEachStrike runs a test of every fault, in virtual time.
+// forEachStrike runs a test for every fault in virtual time.
 func forEachStrike(t *testing.T, test func(t *testing.T, s *struck, does, breaks string)) {
 	for _, c := range strikes {
 		t.Run(c.step.Fault+" "+c.step.Target+" "+c.step.Options["way"], func(t *testing.T) {
@@ -147,7 +146,7 @@ func (s *struck) want(t *testing.T, when, state string) {
 	}
 }
 
-// A fault does what it says, and undoing it twice is harmless.
+// A fault has its announced effect, and undoing it twice is harmless.
 func TestFaultsBiteAndHeal(t *testing.T) {
 	forEachStrike(t, func(t *testing.T, s *struck, _, breaks string) {
 		undo, err := s.fault.Inject(t.Context(), s.scene)
@@ -164,8 +163,8 @@ func TestFaultsBiteAndHeal(t *testing.T) {
 	})
 }
 
-// A probe must see that a fault bites: what was called and did nothing is an
-// error, and so is what failed. Either way there is something to undo.
+// A probe must see the effect of a fault. An operation without an effect is an error, like one that failed, and both must
+// be undone.
 func TestFaultsThatDoNotBite(t *testing.T) {
 	broke := errors.New("it broke")
 	for name, mischief := range map[string]func(*fake, string){
@@ -188,7 +187,7 @@ func TestFaultsThatDoNotBite(t *testing.T) {
 				if undo == nil {
 					t.Fatal("nothing to undo")
 				}
-				// There is nothing to undo.
+				// No undo is needed.
 				if err := undo(t.Context()); err != nil && does != "kill" {
 					t.Errorf("undo: %v", err)
 				}
@@ -198,9 +197,8 @@ func TestFaultsThatDoNotBite(t *testing.T) {
 	}
 }
 
-// A probe that the end of the run cuts short has seen nothing. Taking its failed
-// PING for the silence that it was looking for would make every interrupted fault
-// one that took effect.
+// A probe that the end of the run interrupts has seen nothing. If its failed PING counted as silence, every interrupted fault
+// would have taken effect.
 func TestFaultsCancelledInTheMiddle(t *testing.T) {
 	forEachStrike(t, func(t *testing.T, s *struck, does, breaks string) {
 		s.cluster.useless[does] = true
@@ -219,7 +217,7 @@ func TestFaultsCancelledInTheMiddle(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		undo, err := s.fault.Inject(ctx, s.scene)
-		// A dead server refuses at once, and a clock is read at once.
+		// A dead server refuses connections at once, and a clock is read at once.
 		atOnce := strings.HasPrefix(s.fault.String(), "kill") || strings.HasPrefix(s.fault.String(), "clock")
 		if err == nil && !atOnce {
 			t.Error("it was cut short and says that it bites")
@@ -232,8 +230,8 @@ func TestFaultsCancelledInTheMiddle(t *testing.T) {
 	})
 }
 
-// A fault that is undone and not gone is an error: a real server or network may
-// take its time, so it is looked at again and again.
+// It is an error if the effect of a fault remains after the undo. Probes repeat, because a real server or network may take
+// time.
 func TestFaultsThatDoNotHeal(t *testing.T) {
 	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "join", "shape": "unshape", "drop": "keep", "shift": "put right", "throttle": "unthrottle"}
 	forEachStrike(t, func(t *testing.T, s *struck, does, _ string) {
@@ -248,7 +246,7 @@ func TestFaultsThatDoNotHeal(t *testing.T) {
 	})
 }
 
-// Whether a server comes back with its data is all that tells its restarts apart.
+// Restarts of a server differ only in whether it keeps its data.
 func TestKillKeepsOrLosesData(t *testing.T) {
 	for data, want := range map[string]string{"": "start keepData=true", "kept": "start keepData=true", "lost": "start keepData=false"} {
 		c := newFake(locks.Single, 0)
@@ -262,7 +260,7 @@ func TestKillKeepsOrLosesData(t *testing.T) {
 	}
 }
 
-// Sentinels choose the replica to promote; elsewhere the step does.
+// Sentinels choose the replica to promote. In other topologies the step names it.
 func TestPromote(t *testing.T) {
 	for _, test := range []struct {
 		form locks.Topology
@@ -283,7 +281,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// electing has no leader for so many questions, after the one that it had was killed.
+// electing has no leader for a number of queries after its leader was killed.
 type electing struct {
 	*fake
 	without int
@@ -296,7 +294,7 @@ func (e *electing) Leader(ctx context.Context) (string, error) {
 	return e.fake.Leader(ctx)
 }
 
-// A killed node is not promoted, and the fault waits for an election.
+// A killed node is not promoted. The fault waits for an election.
 func TestPromoteAfterAnElection(t *testing.T) {
 	for seed := range uint64(20) {
 		c := &electing{fake: newFake(locks.Replicated, 0)}
@@ -312,7 +310,7 @@ func TestPromoteAfterAnElection(t *testing.T) {
 	}
 }
 
-// A fault on the master waits for one while the servers elect.
+// A fault on the master waits while the servers elect one.
 func TestMasterAfterAnElection(t *testing.T) {
 	c := &electing{fake: newFake(locks.Replicated, 0), without: 3}
 	if _, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(c)); err != nil || c.state() != "redis-1 dead" {
@@ -320,7 +318,7 @@ func TestMasterAfterAnElection(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be probed is believed.
+// If a cluster cannot be probed, faults count as in effect.
 func TestNoProber(t *testing.T) {
 	type killer struct {
 		world.Cluster

@@ -10,8 +10,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// A partition concerns each link between its sides, and only those: a probe looks
-// at each of them, from the side that can ask.
+// A partition affects exactly the links between its sides. A probe checks each of them from the side that can send.
 func TestIsolateProbesEveryPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake(redis.Sentinel, 0)

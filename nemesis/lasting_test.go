@@ -9,8 +9,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// A fault on a server is seen to be gone by a client that is there then: the one that saw it
-// begin may have been killed meanwhile, and its path cannot be probed any more.
+// The end of a fault on a server is checked over the connection of a current client. The client that was used at the
+// injection may have been killed meanwhile.
 func TestHealedIsSeenByWhoIsThere(t *testing.T) {
 	for _, step := range []Step{
 		{Fault: "kill", Target: "master"}, {Fault: "pause", Target: "master"}, {Fault: "busy", Target: "master", Options: map[string]string{"by": "1s"}},

@@ -18,7 +18,7 @@ import (
 	"lockbench/workloads"
 )
 
-// madeUp are the steps of a scenario that has one of everything.
+// madeUp are the steps of a scenario with every kind of step.
 func madeUp() []Step {
 	span := func(from, to time.Duration) *Range { return &Range{from, to} }
 	return []Step{
@@ -54,7 +54,7 @@ func drawn(t *testing.T, seed uint64, episodes int, steps []Step) Plan {
 	return plan
 }
 
-// The plan of a seed never changes, so that the seed of a report can be run again.
+// The plan of a seed never changes, so that the run of a report can be repeated.
 func TestPlanGolden(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("as written\n")
@@ -102,7 +102,7 @@ func TestSeedsDecide(t *testing.T) {
 	}
 }
 
-// Draws stay within what the scenario says, and reach both ends.
+// Random values stay within the ranges of the scenario and reach both ends.
 func TestDrawsAreInRange(t *testing.T) {
 	steps := []Step{{Fault: "pause", Target: "holder", At: &Range{0, 3}, For: &Range{5, 5}}}
 	seen := map[time.Duration]bool{}
@@ -124,8 +124,7 @@ func TestDrawsAreInRange(t *testing.T) {
 	}
 }
 
-// A step more, wherever it stands, and a key more of a step leave all the others
-// as they were: what a scenario shows with and without it can be compared.
+// An additional step or key of a step does not change the other steps, so that runs with and without it can be compared.
 func TestNewStepsDoNotShiftDraws(t *testing.T) {
 	before := drawn(t, 7, 2, madeUp())
 	more := Step{Fault: "kill", Target: "a replica", At: &Range{0, time.Minute}, For: &Range{0, time.Minute}}
@@ -186,8 +185,8 @@ func TestPlanParts(t *testing.T) {
 	}
 }
 
-// A lock is not run if its world cannot bring about a fault that the scenario names. A drawn fault,
-// and one that the servers do not support, is n/a.
+// A lock does not run if its world cannot inject a fault that the scenario names. A random fault, and a fault that the servers
+// do not support, is n/a.
 func TestSpares(t *testing.T) {
 	jump := Step{Fault: "clock", Target: "clients", Options: map[string]string{"by": "5s"}}
 	drift := Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "100%"}}

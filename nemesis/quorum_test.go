@@ -10,15 +10,14 @@ import (
 	"lockbench/workloads"
 )
 
-// Where nothing is granted without a majority, and where requests are not parsed, a plan says
-// which steps mean nothing.
+// The plan names the steps that do not apply to a quorum, or to a service whose requests the proxy does not parse.
 func TestWhatMeansNothingToAQuorum(t *testing.T) {
 	form, _ := service.Find(etcd.Service{}, etcd.Quorum)
 	quorum := world.NewSketch(world.Spec{Service: etcd.Service{}, Topology: form})
 	by := map[string]string{"by": "60s"}
 	for _, one := range []struct {
 		step Step
-		want string // empty: it can be done
+		want string // empty: the step applies
 	}{
 		{Step{Fault: "lag", Target: "master -> replicas", Options: by}, "a late follower forgets nothing"},
 		{Step{Fault: "lag", Target: "replicas -> master", Options: by}, ""},

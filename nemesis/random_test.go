@@ -10,8 +10,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// Every step that may be drawn is one that a scenario could name, and ends within the
-// episode: a fault without an end would never be healed while others strike.
+// Every random step is a step that a scenario could name, and ends within the episode.
 func TestMenu(t *testing.T) {
 	for _, step := range menu() {
 		fault := make1(t, step)
@@ -32,7 +31,7 @@ func TestMenu(t *testing.T) {
 	}
 }
 
-// The seed decides, each episode is another one, and all stays within its bounds.
+// The seed determines the steps, episodes differ, and all values stay within their bounds.
 func TestRandomFaults(t *testing.T) {
 	steps := []Step{{Fault: RandomFaults, Options: map[string]string{"steps": "4", "apart": "200ms..1s", "for": "300ms..700ms"}}}
 	plan := drawn(t, 7, 3, steps)
@@ -81,8 +80,7 @@ func TestRandomWeights(t *testing.T) {
 	}
 }
 
-// Clocks of clients take the place of other steps where clients have any, and leave the
-// rest of the plan as it is: without them it is what it always was.
+// If clients have clocks, faults on clocks replace other steps and leave the rest of the plan unchanged.
 func TestRandomClientClocks(t *testing.T) {
 	plain := []Step{{Fault: RandomFaults, Options: map[string]string{"steps": "6"}}}
 	with := WithClientClocks(plain)
@@ -118,7 +116,7 @@ func TestRandomClientClocks(t *testing.T) {
 	}
 }
 
-// The scenario decides whether clocks are drawn.
+// The scenario decides whether faults on clocks are drawn.
 func TestRandomClientClocksAsSaid(t *testing.T) {
 	for _, test := range []struct {
 		options map[string]string
@@ -162,7 +160,7 @@ func TestRandomRefuses(t *testing.T) {
 	}
 }
 
-// menu is all that chance may draw.
+// menu lists all steps that can be drawn.
 func menu() (all []Step) {
 	for _, e := range drawable() {
 		for _, step := range e.Draw {

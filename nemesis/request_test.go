@@ -9,8 +9,7 @@ import (
 	"lockbench/workloads"
 )
 
-// atRequest is a scene in the middle of an operation of client 2, and what becomes of the
-// request.
+// atRequest is a scene in the middle of an operation of client 2, with the state of the request.
 func atRequest() (s Scene, fate *[]string) {
 	fate = new([]string)
 	say := func(what string) { *fate = append(*fate, what) }

@@ -10,8 +10,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// In a ring each server sees exactly two others, and each client three that stand side
-// by side; none reaches all.
+// In a ring each server reaches exactly two other servers, and each client reaches three adjacent servers.
 func TestRingLeavesTheNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake(locks.Independent, 5)

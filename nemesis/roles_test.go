@@ -19,8 +19,8 @@ import (
 
 var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent}
 
-// The meaning of each role in each topology: names, "n of" a set that is drawn from, or in
-// brackets the reason why no node or client can have it.
+// The test has the meaning of each role in each topology: names, "n of" a set from which the seed draws, or in brackets the
+// reason why no node or client can have the role.
 func TestRolesByTopology(t *testing.T) {
 	none := "(no servers)"
 	five := "redis-1 redis-2 redis-3 redis-4 redis-5"
@@ -57,7 +57,7 @@ func TestRolesByTopology(t *testing.T) {
 			t.Run(role+"/"+string(topology), func(t *testing.T) {
 				c := newFake(topology, 5)
 				if len(c.nodes) > 1 {
-					c.master = "redis-2" // it need not be the first one
+					c.master = "redis-2" // the master need not be the first node
 				}
 				want := byTopology[topology]
 				if err := roleAvailable(role, c); err != nil {
@@ -116,8 +116,8 @@ func same(want string) map[locks.Topology]string {
 	return m
 }
 
-// With N independent masters, whichever granted: a minority is (N-1)/2, a majority
-// N/2+1, the master 1, none twice, and all of those that granted, as far as they go.
+// For N independent masters, a minority has (N-1)/2 nodes, a majority N/2+1, and the master is 1 node. No node is named twice,
+// and nodes that granted the lock come first.
 func TestQuorumsAreOfThoseThatGranted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 9).Draw(t, "masters")
@@ -154,7 +154,7 @@ func TestTooFewMastersHaveNoMinority(t *testing.T) {
 	}
 }
 
-// The moment that set a step off says who is meant, and not who has held longest.
+// The event that triggered a step determines the client, and not the longest hold.
 func TestRolesOfAMoment(t *testing.T) {
 	ctx := context.Background()
 	c := newFake(locks.Independent, 5)
@@ -206,7 +206,7 @@ func TestHalfTheClientsHasTheHolder(t *testing.T) {
 	}
 }
 
-// A fault without targets would appear to take effect at once.
+// A fault without targets would seem to take effect at once.
 func TestNoTargetIsAnError(t *testing.T) {
 	s := sceneOf(newFake(locks.Single, 0))
 	s.Crew = &fakeCrew{}
@@ -220,7 +220,7 @@ func TestNoTargetIsAnError(t *testing.T) {
 	}
 }
 
-// The replica that has received more is the nearest, unless it is dead.
+// The nearest replica is the live one that has received most.
 func TestNearestReplica(t *testing.T) {
 	c := newFake(redis.Sentinel, 1)
 	for _, test := range []struct{ late, dead, want string }{

@@ -18,7 +18,7 @@ import (
 	"lockbench/workloads"
 )
 
-// scripted is a fault that does what a test says.
+// scripted is a fault that a test scripts.
 type scripted struct {
 	name   string
 	inject func(ctx context.Context, s Scene) (Undo, error)
@@ -32,7 +32,7 @@ func (scripted) Available(world.Cluster) error { return nil }
 
 func (f scripted) Inject(ctx context.Context, s Scene) (Undo, error) { return f.inject(ctx, s) }
 
-// bench is a runner in virtual time whose notes are kept.
+// bench is a runner in virtual time that stores its notes.
 type bench struct {
 	t       *testing.T
 	runner  *Runner
@@ -59,7 +59,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// say keeps a line with the time at which it was said.
+// say stores a line with its time.
 func (b *bench) say(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *bench) want(want ...string) {
 	}
 }
 
-// step adds a step to the episode; its fault takes a moment to bite and one to heal.
+// step adds a step to the episode. Its fault takes some time to take effect and to heal.
 func (b *bench) step(name string, p Planned) {
 	b.add(name, p, func(_ context.Context, s Scene) (Undo, error) {
 		s.Begin([]string{"redis-1"}, name)
@@ -98,8 +98,8 @@ func forTime(d time.Duration) Planned { return Planned{For: &d} }
 func at(d time.Duration) Planned      { return Planned{At: &d} }
 func when(e workloads.Event) Planned  { return Planned{Step: Step{When: e}} }
 
-// Each step starts when the one above is in effect; what has no time of its own is
-// healed at the end, from last to first, and after what has.
+// Each step starts when the previous one is in effect. Steps without a time are healed at the end in reverse order, after
+// steps with a time.
 func TestEpisodeFromTopToBottom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -121,7 +121,7 @@ func TestEpisodeFromTopToBottom(t *testing.T) {
 	})
 }
 
-// `at` counts from the beginning of the episode, not from the step above.
+// `at` counts from the beginning of the episode and not from the previous step.
 func TestEpisodeAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -142,7 +142,7 @@ func TestEpisodeAt(t *testing.T) {
 	})
 }
 
-// A fault that was not seen in effect fails and is undone all the same.
+// A fault whose effect was not seen fails and is undone too.
 func TestEpisodeTakesBackWhatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -165,7 +165,7 @@ func TestEpisodeTakesBackWhatFailed(t *testing.T) {
 	})
 }
 
-// A fault that panics is one that failed: all the others still heal.
+// A fault that panics has failed, and all other faults are healed.
 func TestEpisodeOutlivesPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -198,7 +198,7 @@ func TestEpisodeOutlivesPanics(t *testing.T) {
 	})
 }
 
-// A fault that cannot be healed is an error, and the others heal.
+// A fault that cannot be healed is an error, and the other faults are healed.
 func TestEpisodeThatDoesNotHeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -206,7 +206,7 @@ func TestEpisodeThatDoesNotHeal(t *testing.T) {
 		b.step("sound", Planned{})
 		b.add("stuck", Planned{}, func(_ context.Context, s Scene) (Undo, error) {
 			return func(ctx context.Context) error {
-				<-ctx.Done() // an undo has a limit of its own
+				<-ctx.Done() // an undo has its own limit
 				return errors.Join(broke, ctx.Err())
 			}, nil
 		})
@@ -222,8 +222,7 @@ func TestEpisodeThatDoesNotHeal(t *testing.T) {
 	})
 }
 
-// A fault that waits for what never comes is a failed fault, and the run goes on. One that is
-// in force keeps its context for as long as the run has it.
+// A fault that waits in vain fails, and the run continues. The context of a fault in effect lasts as long as the run.
 func TestEpisodeInjectsForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -248,8 +247,7 @@ func TestEpisodeInjectsForever(t *testing.T) {
 	})
 }
 
-// The end of the run cuts short whatever the episode is at, and everything heals on
-// a context that has not ended.
+// The end of the run interrupts the episode at any point. Faults are healed with a context that has not ended.
 func TestEpisodeCutShort(t *testing.T) {
 	for name, last := range map[string]Planned{
 		"in effect": forTime(time.Hour), "before its time": at(time.Hour),
@@ -302,7 +300,7 @@ func TestEpisodeCutShort(t *testing.T) {
 	}
 }
 
-// A client that was caught goes on, however its step ends.
+// A client that was stopped continues, however its step ends.
 func TestEpisodeLetsTheClientGo(t *testing.T) {
 	for name, inject := range map[string]func(context.Context, Scene) (Undo, error){
 		"failed":   func(context.Context, Scene) (Undo, error) { return nil, errors.New("no") },
@@ -314,14 +312,14 @@ func TestEpisodeLetsTheClientGo(t *testing.T) {
 				b.add("fault", when(workloads.Acquired), inject)
 				go func() { _ = b.episode(t.Context()) }()
 				synctest.Wait()
-				// Were it not let go, everybody would be blocked, which fails the test.
+				// If the client were not released, all goroutines would be blocked, which fails the test.
 				b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired})
 			})
 		})
 	}
 }
 
-// A step about the holder that comes between two holds is about the next.
+// A step on the holder that begins between two holds waits for the next holder.
 func TestEpisodeAwaitsAHolder(t *testing.T) {
 	for name, want := range map[string]string{"held": "0s struck 2", "free": "0s struck 3"} {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +348,7 @@ func TestEpisodeAwaitsAHolder(t *testing.T) {
 	}
 }
 
-// The runner lends its faults what they know of each other.
+// The runner shares the state that faults need about each other.
 func TestEpisodeWithOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

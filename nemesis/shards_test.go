@@ -11,7 +11,7 @@ import (
 	"lockbench/workloads"
 )
 
-// shardedFake is a cluster whose keys a and b have masters of their own.
+// shardedFake is a cluster whose keys a and b have different masters.
 type shardedFake struct{ *fake }
 
 func (shardedFake) LeaderOf(_ context.Context, key string) (string, error) {
@@ -28,7 +28,7 @@ func (shardedFake) FollowersOf(_ context.Context, master string) ([]string, erro
 	return map[string][]string{"redis-3": {"redis-5", "redis-6"}, "redis-1": {"redis-4"}}[master], nil
 }
 
-// keyedCrew is one that knows what its clients ask for.
+// keyedCrew is a crew that knows the keys of its clients.
 type keyedCrew struct {
 	*fakeCrew
 	keys []string
@@ -36,8 +36,7 @@ type keyedCrew struct {
 
 func (c keyedCrew) Keys() []string { return c.keys }
 
-// In a cluster the master is that of the key which the step is about, and its
-// replicas belong to it alone.
+// In a cluster the roles master and replicas refer to the master of the key of the step.
 func TestRolesInACluster(t *testing.T) {
 	for _, test := range []struct {
 		role   string

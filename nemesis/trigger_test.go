@@ -10,8 +10,8 @@ import (
 	"lockbench/workloads"
 )
 
-// Only the one client whose moment was waited for is held up, until the fault has
-// struck; it alone holds for longer.
+// Only the client whose event triggers the step is stopped, until the fault has taken effect. Only this client holds for
+// longer.
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -27,7 +27,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		reach(workloads.Acquired, 1) // another moment
+		reach(workloads.Acquired, 1) // another event
 		if got := <-answers; got != (answer{1, 0}) {
 			t.Errorf("another moment: %v", got)
 		}
@@ -40,7 +40,7 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 				t.Errorf("caught client %d", m.moment.Client)
 			}
 		}
-		reach(workloads.Checked, 3) // the same moment of the next one
+		reach(workloads.Checked, 3) // the same event of the next client
 		if got := <-answers; got != (answer{3, 0}) {
 			t.Errorf("the next client: %v", got)
 		}
@@ -59,14 +59,14 @@ func TestTriggerDisarmed(t *testing.T) {
 	var tr Triggers
 	first := tr.arm(workloads.Acquired, time.Second)
 	second := tr.arm(workloads.Acquired, 2*time.Second)
-	tr.disarm(first) // is not armed any more, and must not take the other away
+	tr.disarm(first) // it is not armed any more, and must not remove the other trigger
 	close(second.injected)
 	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
 		t.Errorf("held for %s, want 2s", hold)
 	}
 }
 
-// A client that waits for the fault is let go when the run ends.
+// A client that waits for the fault continues when the run ends.
 func TestTriggerEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -83,13 +83,13 @@ func TestTriggerEndsWithTheRun(t *testing.T) {
 	})
 }
 
-// start is when a context with a limit of a second was made.
+// start is the time at which a context with a limit of a second was created.
 func start(ctx context.Context) time.Time {
 	deadline, _ := ctx.Deadline()
 	return deadline.Add(-time.Second)
 }
 
-// Idle is when the last turn has ended; until the gate opens none begins.
+// Idle comes when the last turn has ended. No turn begins until the gate opens.
 func TestIdleWaitsForTurnsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -132,8 +132,8 @@ func TestIdleWaitsForTurnsUnderWay(t *testing.T) {
 	})
 }
 
-// A step in the middle of an operation strikes in the first that gets so far, and lets
-// the client hear the answer when it has struck. No client is held up before.
+// A step in the middle of an operation takes the first operation that gets so far. The client gets its answer when the fault
+// is in effect. No client is stopped before.
 func TestTriggerWithinAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -150,7 +150,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		moment(workloads.Acquiring, 1)
 		moment(workloads.Acquiring, 2) // one at a time
 		moment(workloads.Waiting, 1)   // refused, after fewer requests
-		moment(workloads.Acquiring, 1) // and again: it may be the same one
+		moment(workloads.Acquiring, 1) // again, possibly the same client
 		moment(workloads.Acquiring, 1)
 		moment(workloads.Acquired, 1)
 		moment(workloads.Acquiring, 3)
@@ -174,7 +174,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 	})
 }
 
-// A step that gives up waits for no operation that is under way.
+// A step that gives up does not wait for operations under way.
 func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -194,7 +194,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	})
 }
 
-// A request that the fault keeps goes on when the fault releases it.
+// A request that the fault holds continues when the fault releases it.
 func TestTriggerWithinKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
@@ -219,7 +219,7 @@ func TestTriggerWithinKept(t *testing.T) {
 	})
 }
 
-// fakeHeld is what a test says is kept back.
+// fakeHeld is a held request of a test.
 type fakeHeld struct {
 	reached chan struct{}
 	goOn    func()

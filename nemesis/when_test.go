@@ -12,12 +12,11 @@ import (
 	"lockbench/workloads"
 )
 
-// For every event: the step starts with it, knows it, and holds its client up until
-// it bites.
+// For every event, the step starts at the event, knows it, and stops its client until the fault is in effect.
 func TestEpisodeWhen(t *testing.T) {
 	for _, event := range Events {
 		if event == Idle || event == Renewed {
-			continue // no client says those; see below
+			continue // clients do not report these; see below
 		}
 		t.Run(string(event), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -33,7 +32,7 @@ func TestEpisodeWhen(t *testing.T) {
 				var clients sync.WaitGroup
 				for client, other := range append(Events, event) {
 					if other == event && client < len(Events) {
-						continue // the one that counts comes last
+						continue // the event that counts comes last
 					}
 					clients.Go(func() {
 						time.Sleep(time.Duration(client+1) * time.Second)
@@ -63,8 +62,8 @@ func TestEpisodeWhen(t *testing.T) {
 	}
 }
 
-// `renewed` strikes once a server keeps what is held for longer than it did, and not
-// while a lease only runs down, however late the answers are.
+// `renewed` starts when a server keeps a held key for longer than before. It does not start while a lease only runs down, even
+// if answers are late.
 func TestEpisodeWhenRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -86,8 +85,8 @@ func TestEpisodeWhenRenewed(t *testing.T) {
 	})
 }
 
-// A key that its holder gives back and another is granted is kept for longer as well, and
-// may be so before the first has its answer. That is no renewal.
+// If a key is released and granted to another client, the server also keeps it for longer, perhaps before the release
+// returns. That is not a renewal.
 func TestEpisodeWhenRenewedIsAnothersGrant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -125,7 +124,7 @@ func TestEpisodeWithoutRenewals(t *testing.T) {
 	})
 }
 
-// `idle` strikes while no client is in a turn, and clients begin again after that.
+// `idle` starts while no client is in a turn. Clients begin again after the fault is in effect.
 func TestEpisodeWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -163,7 +162,7 @@ func TestEpisodeWhenIdle(t *testing.T) {
 		if err := b.episode(ctx); err != nil {
 			t.Fatal(err)
 		}
-		sleep(ctx, 20*time.Millisecond) // longer than any client rests
+		sleep(ctx, 20*time.Millisecond) // longer than clients pause between turns
 		synctest.Wait()
 		mu.Lock()
 		if turns == 0 {
@@ -178,7 +177,7 @@ func TestEpisodeWhenIdle(t *testing.T) {
 	})
 }
 
-// A moment that never comes fails its step alone.
+// An event that never comes fails only its step.
 func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -194,7 +193,7 @@ func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 			"40s restless fails: restless: clients were not idle within 20s",
 			"40s next begins", "40.001s next bites", "40.001s next heals", "40.002s next healed",
 		)
-		// A step that has given up holds no client.
+		// A step that has given up stops no client.
 		b.runner.Triggers.Reached(t.Context(), workloads.Moment{Event: workloads.Checked})
 		b.runner.Triggers.Begin(t.Context())
 	})

@@ -1,13 +1,12 @@
-// Package faulttest is the conformance suite of faults: what each of them must do in
-// every world that has it, whatever it breaks.
+// Package faulttest is the conformance suite of faults. Every fault must keep these rules in every world that has it:
 //
-//   - It bites: Inject returns when a probe has seen it, and says so.
-//   - It heals, and the servers are well again afterwards.
+//   - Inject returns when a probe has seen the effect of the fault.
+//   - The fault heals, and the servers are healthy afterwards.
 //   - Healing twice is harmless.
-//   - It may be cut short at any moment, and what was done is taken back.
-//   - Two of it at once are healed in either order.
+//   - An injection can be interrupted at any time, and its effect is undone.
+//   - Two faults of the kind can overlap and be healed in either order.
 //
-// [Check] returns what is wrong.
+// [Check] returns the broken rules.
 package faulttest_test
 
 import (
@@ -21,19 +20,18 @@ import (
 	"lockbench/nemesis"
 )
 
-// healthLimit bounds how long servers may take to be well again. It is a limit and no
-// wait: elections on a busy machine are slow.
+// healthLimit limits the time until the servers are healthy again. It is long because elections on a busy machine are slow.
 const healthLimit = 60 * time.Second
 
-// Subject is a fault and the cluster that it is tried on.
+// Subject is a fault with the cluster on which it is tested.
 type Subject struct {
 	Step    nemesis.Step
 	Cluster world.Cluster
 	Crew    nemesis.Crew
 }
 
-// Check tries the fault in every way and returns everything that is wrong. NA is why it
-// cannot concern the cluster; then nothing was done.
+// Check tests the fault and returns the broken rules. NA is the reason why the fault does not apply to the cluster, in which
+// case nothing was injected.
 func Check(ctx context.Context, s Subject) (na string, err error) {
 	entry, ok := nemesis.Find(s.Step.Fault)
 	if !ok {
@@ -65,7 +63,7 @@ func Check(ctx context.Context, s Subject) (na string, err error) {
 	return "", nil
 }
 
-// scene is a moment of the subject at which the fault may strike, and what was said of it.
+// scene is a time at which the fault may be injected, with the recorded notes.
 func (s Subject) scene(chance uint64) (nemesis.Scene, *[]string) {
 	said := new([]string)
 	scene := nemesis.Scene{
@@ -93,8 +91,8 @@ func healedTwice(ctx context.Context, s Subject, f nemesis.Fault) error {
 	return errors.Join(err, healed(ctx, undo), healed(ctx, undo))
 }
 
-// cutShort ends the fault's context before it begins, and a moment later: what it says
-// then does not matter, what it leaves does.
+// cutShort ends the context of the fault before the injection and shortly after its begin. The result of Inject does not
+// matter, but no effect may remain.
 func cutShort(ctx context.Context, s Subject, f nemesis.Fault) error {
 	var errs []error
 	for i, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
@@ -113,15 +111,15 @@ func cutShort(ctx context.Context, s Subject, f nemesis.Fault) error {
 	return errors.Join(errs...)
 }
 
-// twoAtOnce heals the older one first, then the younger one first.
+// twoAtOnce heals the older fault first, and in a second test the newer one.
 func twoAtOnce(ctx context.Context, s Subject, f nemesis.Fault) error {
 	both := nemesis.Together()
 	for _, oldFirst := range []bool{true, false} {
 		one, _ := s.scene(6)
-		two, _ := s.scene(6) // the same chance: it strikes the same ones
+		two, _ := s.scene(6) // the same random numbers give the same targets
 		first, err1 := f.Inject(ctx, both(one))
 		if kind, _ := nemesis.Find(s.Step.Fault); kind.Instant {
-			// A second promotion, say, needs servers that have got over the first.
+			// For example, a second promotion needs healthy servers.
 			err1 = errors.Join(err1, healed(ctx, first), well(ctx, s.Cluster))
 		}
 		second, err2 := f.Inject(ctx, both(two))

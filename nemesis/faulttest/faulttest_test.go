@@ -20,7 +20,7 @@ import (
 	"lockbench/workloads"
 )
 
-// crew is clients that do nothing but be there; the first of them holds.
+// crew is a crew of clients that do nothing. The first client holds the lock.
 type crew struct {
 	clients map[int]world.Client
 	killed  map[int]bool
@@ -47,8 +47,7 @@ func (c *crew) Kill(ctx context.Context, id int) error {
 	return c.clients[id].Kill(ctx)
 }
 
-// open is a lock that locks nothing: it keeps a connection to a server, and makes it again
-// when it breaks.
+// open opens a lock that grants nothing. It keeps a connection to a server and reconnects when the connection breaks.
 func open(ctx context.Context, c locks.Client) (locks.Locker, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k := &keeper{cancel: cancel, done: make(chan struct{})}
@@ -77,7 +76,7 @@ func (k *keeper) keep(ctx context.Context, s locks.Store) {
 		if len(s.Nodes()) > 0 {
 			if conn, err := s.Dial(ctx, "tcp", s.Nodes()[0].Addr); err == nil {
 				stop := context.AfterFunc(ctx, func() { conn.Close() })
-				_, _ = io.Copy(io.Discard, conn) // until it breaks
+				_, _ = io.Copy(io.Discard, conn) // until the connection breaks
 				stop()
 				conn.Close()
 			}
@@ -89,14 +88,14 @@ func (k *keeper) keep(ctx context.Context, s locks.Store) {
 	}
 }
 
-// subjects are the usual forms of all faults, and the same on replicas.
+// subjects are the usual forms of all faults, on masters and on replicas.
 func subjects() []nemesis.Step {
 	var steps []nemesis.Step
 	for _, e := range nemesis.All() {
 		step := e.Try
 		step.Fault = e.Name
 		if step.Request > 0 {
-			continue // no client here is in the middle of an operation; whole runs have such
+			continue // no client is in the middle of an operation here; tests of whole runs cover these
 		}
 		steps = append(steps, step)
 	}
@@ -113,7 +112,7 @@ func subjects() []nemesis.Step {
 	)
 }
 
-// try holds one fault to the suite on one cluster, and says whether it could be tried.
+// try runs the suite for a fault on a cluster, and reports whether the fault applies.
 func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (na string, err error) {
 	t.Helper()
 	spec := redistest.Spec(form, world.Spec{Clients: 5, Seed: 1, LogDir: t.TempDir(), Clocks: step.Fault == "clock", WritesTime: true})
@@ -161,7 +160,7 @@ func TestInLocal(t *testing.T) {
 }
 
 func TestInSim(t *testing.T) {
-	// One after the other: each has a clock of its own, and a process has one world.
+	// The tests run one after another, because each has its own clock and a process has one world.
 	steps := append(subjects(),
 		nemesis.Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "-60s"}},
 		nemesis.Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "50%"}},
@@ -169,7 +168,7 @@ func TestInSim(t *testing.T) {
 	inAll(t, sim.New(sim.Options{Models: services.Models()}), false, steps, locks.Single, locks.Independent, redis.Sentinel)
 }
 
-// A world that lies is caught: a fault that does nothing, and one that does not heal.
+// The suite detects faults that have no effect, and faults that do not heal.
 func TestTheSuiteCatches(t *testing.T) {
 	for name, spoil := range map[string]func(world.Cluster) world.Cluster{
 		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c, c.(world.Prober), c.(world.LinkController)} },
@@ -202,7 +201,7 @@ type deaf struct {
 func (deaf) Cut(context.Context, []world.Link) error  { return nil }
 func (deaf) Join(context.Context, []world.Link) error { return nil }
 
-// stubborn does not join what it has cut.
+// stubborn does not undo cuts.
 type stubborn struct {
 	world.Cluster
 	world.Prober
