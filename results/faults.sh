@@ -9,7 +9,7 @@ world=$1 service=${2:-redis}
 shift $(($# < 2 ? $# : 2))
 lockbench=${LOCKBENCH:-build/lockbench}
 # The plain lock of each service.
-declare -A plain=([redis]=set-nx [etcd]=etcd-mutex [consul]=consul-lock [zookeeper]=zk-recipe [nats]=nats-kv
+declare -A plain=([redis]=set-nx [etcd]=etcd-mutex [zookeeper]=zk-recipe [nats]=nats-kv
 	[mongo]=mongo-find-and-modify [postgres]=pg-row [mariadb]=mysql-row)
 if (($# == 0)); then
 	set -- $("$lockbench" list services "$service" --json | jq -r '.services[0].notes | ltrimstr("topologies ") | gsub(","; "")')

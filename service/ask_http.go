@@ -33,14 +33,6 @@ func Once(c net.Conn) func(context.Context) (net.Conn, error) {
 	}
 }
 
-// HTTPRefusal is an answer other than 200 OK.
-type HTTPRefusal struct {
-	Code int
-	Said string
-}
-
-func (e *HTTPRefusal) Error() string { return e.Said }
-
 // AskHTTP sends one request on its own connection and decodes the JSON answer, unless answer is nil.
 // It keeps no connections, because servers die and come back.
 func AskHTTP(ctx context.Context, http2 bool, dial func(context.Context) (net.Conn, error), method, path, body string, answer any) error {
@@ -71,7 +63,7 @@ func AskHTTP(ctx context.Context, http2 bool, dial func(context.Context) (net.Co
 	case err != nil:
 		return err
 	case said.StatusCode != http.StatusOK:
-		return &HTTPRefusal{said.StatusCode, fmt.Sprintf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))}
+		return fmt.Errorf("%s: %.200s", said.Status, strings.TrimSpace(string(text)))
 	case answer == nil:
 		return nil
 	}

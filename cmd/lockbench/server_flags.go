@@ -21,7 +21,7 @@ func (f *serverFlags) named() bool { return f.given.Servers != nil }
 
 func (f *serverFlags) addServers(c *cobra.Command) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.given.Servers, "servers", nil, "external servers, which lockbench does not start (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd://, zookeeper://, nats:// and mongodb://HOST:PORT,...; consul://HOST:PORT; postgres://USER@HOST:PORT/DATABASE; mysql://USER@HOST:PORT; TLS by rediss, etcds, zookeepers, natss, consuls, mongodb+tls, postgres+tls, mysqls; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
+	fl.StringArrayVar(&f.given.Servers, "servers", nil, "external servers, which lockbench does not start (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd://, zookeeper://, nats:// and mongodb://HOST:PORT,...; postgres://USER@HOST:PORT/DATABASE; mysql://USER@HOST:PORT; TLS by rediss, etcds, zookeepers, natss, mongodb+tls, postgres+tls, mysqls; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
 	fl.StringVar(&f.given.Hooks, "hooks", "", "a file with commands that kill, start, ... external servers")
 	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that signed the certificates of the servers (PEM)")
 	fl.StringVar(&f.given.Cert, "tls-cert", "", "the client certificate (PEM)")

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"lockbench/locks"
-	"lockbench/service/consul"
 	"lockbench/service/etcd"
 	"lockbench/service/mongo"
 	"lockbench/service/nats"
@@ -222,22 +221,6 @@ func goLibraries() []Lock {
 				Version: "go.mongodb.org/mongo-driver/v2 v2.10.0",
 				Says:    "FindOneAndUpdate executes a findAndModify command to update at most one document in the collection; it speaks of no lock",
 				Where:   "mongo/collection.go, Collection.FindOneAndUpdate", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "consul-lock", Claims: fenced},
-			About:   "the Lock of Consul's client, a key that a session holds; the token is the key's LockIndex",
-			Service: consul.Name, Topologies: []locks.Topology{locks.Single}, Plain: true,
-			declare: served(
-				lasting("session-ttl", "the ttl of a session, where the scenario asks for none; servers end one after twice as long", "15s"),
-				lasting("lock-delay", "how long a key stays locked after its session has ended; 1m0s at most, 0s: 15s", "15s"),
-				count("monitor-retries", "how often the library asks again for what it holds when that fails, before it reports the loss", "0", 0, 1000),
-				lasting("monitor-retry-time", "how long it waits before that", "2s"),
-				lasting("timeout", "how long one request may take, also one that waits for a change; 0s: no limit", "0s"),
-			),
-			Library: &Library{
-				Version: "github.com/hashicorp/consul/api v1.34.4",
-				Says:    "Returns a channel that is closed if our lock is lost or an error", Where: "api/lock.go:131", Real: true,
 			},
 		},
 	}

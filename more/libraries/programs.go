@@ -13,9 +13,5 @@ func programs() []Library {
 		}, openEtcdMutex},
 		{locks.Card{Name: "nats-kv", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openNatsKV},
 		{locks.Card{Name: "mongo-find-and-modify", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openMongo},
-		{locks.Card{
-			Name: "consul-lock", Family: locks.SingleStore,
-			Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
-		}, openConsulLock},
 	}
 }

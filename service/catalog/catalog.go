@@ -8,7 +8,6 @@ import (
 
 	"lockbench/internal/world/sim"
 	"lockbench/service"
-	"lockbench/service/consul"
 	"lockbench/service/etcd"
 	"lockbench/service/mariadb"
 	"lockbench/service/mongo"
@@ -34,7 +33,6 @@ var entries = []entry{
 	{zookeeper.Service{}, nil},
 	{nats.Service{}, nil},
 	{mongo.Service{}, nil},
-	{consul.Service{}, nil},
 }
 
 // All are the services, in the order of the entries.
