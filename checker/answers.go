@@ -12,13 +12,12 @@ import (
 	"lockbench/locks"
 )
 
-// This file hands the sessions of a key to the sweep, and reports its findings.
+// This file passes the sessions of a key to package sweep and reports its findings.
 //
-// Positions are doubled, so that there is a place between two events: a lease that
-// ran out before event n ended at 2n-1. An end that no client asked for is a release of
-// unknown outcome, which may take effect at any later time.
+// Positions are doubled, so that there is a position between two events: a lease that ran out before event n ended at 2n-1.
+// A possible end without a request is a release with unknown outcome, which may take effect at any later time.
 
-// sweep decides a key. If it cannot, it says why.
+// sweep decides a key. If it cannot, it returns the reason.
 func (a *answers) sweep(k *hold.Key) (doubt string) {
 	if len(a.h.Events) > math.MaxUint32/2-1 {
 		return "the history is too long"
@@ -32,7 +31,7 @@ func (a *answers) sweep(k *hold.Key) (doubt string) {
 		case sweep.RefusedThoughFree:
 			a.refused(k, holds[f.First])
 		}
-		// [answers.session] and exclusion find the rest.
+		// [answers.session] and exclusion report the other violations.
 	}
 	return r.Why
 }
@@ -52,8 +51,7 @@ func ownerNumbers(holds []*hold.Hold) []uint32 {
 	return all
 }
 
-// ops returns the operations of a key in the order of their calls, and for each session
-// that package sweep sees, the hold that it stands for.
+// ops returns the operations of a key in the order of their calls, and the hold of each session that package sweep gets.
 func (a *answers) ops(k *hold.Key) (ops []sweep.Op, holds []*hold.Hold) {
 	for _, d := range k.All {
 		ops = a.releases(append(ops, a.acquire(d, uint32(len(holds)))), d, uint32(len(holds)))
@@ -64,7 +62,7 @@ func (a *answers) ops(k *hold.Key) (ops []sweep.Op, holds []*hold.Hold) {
 		}
 	}
 	slices.SortStableFunc(ops, func(x, y sweep.Op) int { return cmp.Compare(x.Call, y.Call) })
-	// The sweep numbers sessions in the order of their acquires.
+	// Package sweep numbers sessions in the order of their acquires.
 	var ordered []*hold.Hold
 	number := make([]uint32, len(holds))
 	for _, op := range ops {
@@ -107,8 +105,8 @@ func (a *answers) revival(all []sweep.Op, d *hold.Hold, r hold.Revival, id uint3
 	return all
 }
 
-// acquire is a session's. A grant that was answered after its own lease was one at some
-// time before, and is over.
+// acquire returns the acquire of a session. A grant that was answered after its own lease took effect earlier and is
+// over.
 func (a *answers) acquire(d *hold.Hold, id uint32) sweep.Op {
 	s := d.Session
 	c := place(s.Acquire)
@@ -125,9 +123,8 @@ func (a *answers) acquire(d *hold.Hold, id uint32) sweep.Op {
 	return c
 }
 
-// releases adds those of a session, and the end of its lease. An answer that comes after
-// that end says no more than that nothing is held any more: whatever ended the hold, the
-// lease or the release, it is over.
+// releases adds the releases of a session and the end of its lease. An answer after that end shows only that the hold is
+// over, and not whether the lease or the release ended it.
 //
 //	acquire ok, lease 1 s          release ok at 1.5 s
 //	                       └─ over at some time in here ┘
@@ -142,7 +139,7 @@ func (a *answers) releases(all []sweep.Op, d *hold.Hold, id uint32) []sweep.Op {
 	}
 	lapse := d.Ends.Lapse
 	if a.MayBeLate(d) && d.Ends.Possible < len(a.h.Events) {
-		// It was held at some time up to its answer, and is over.
+		// The lock was held at some time before the answer, and the hold is over.
 		add(sweep.Op{Call: uint32(2*lapse - 1), Ret: uint32(2 * d.Ends.Possible), Out: sweep.OK})
 		return all
 	}
@@ -154,14 +151,14 @@ func (a *answers) releases(all []sweep.Op, d *hold.Hold, id uint32) []sweep.Op {
 		switch {
 		case op.F == history.Release && a.NotHeld(op):
 		case op.F == history.Release && op.Outcome == history.Failed:
-			c.Out, c.Ret = sweep.Unknown, sweep.Never // it says nothing of the lock
+			c.Out, c.Ret = sweep.Unknown, sweep.Never // the answer proves nothing about the lock
 		case op.F == history.Release && op.Outcome == history.Done && d.Granted() && op.Invoke >= lapse:
 			c.Out = sweep.Fail
 		case op.F == history.Release:
 		case op.F == history.Renew && a.NotHeld(op):
-			// Its client counts on nothing from there on, whatever the server knows.
+			// The client does not count on the lock from there on, whatever the server knows.
 			add(sweep.Op{Call: c.Call, Ret: sweep.Never})
-			c.Call++ // no two operations are called at one position
+			c.Call++ // two operations cannot have the same position
 		default:
 			continue
 		}
@@ -181,7 +178,7 @@ func place(op history.Op) sweep.Op {
 	return c
 }
 
-// nowhere reports a release that worked although its session can have held at no moment of it.
+// nowhere reports a release with ok during which the session cannot have held.
 func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	for _, op := range s.Ops {
@@ -194,7 +191,7 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 	}
 }
 
-// refused reports a try that was refused although no client can have held the lock.
+// refused reports a refusal although no client can have held the lock.
 func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,

@@ -9,19 +9,17 @@ import (
 )
 
 const (
-	// freeMin and freeShare bound how long a lock may be free while a client waits for
-	// it. A client that polls comes a little late. One that comes when the lease would have
-	// ended was not woken by the release.
+	// freeMin and freeShare limit the time for which a lock may be free while a client waits for it. A client that polls gets the
+	// lock a little late. A client that gets it only at the end of the former lease was not woken by the release.
 	freeMin   = time.Second
 	freeShare = 0.8
 )
 
-// free finds the longest stretch of a wait in which no other client can have had the key. An
-// attempt that was not refused may itself have had the key at any time since its call, up to
-// the end of its own hold.
+// free finds the longest interval of a wait in which no other client can have had the key. Another attempt that was not
+// refused may have had the key from its call up to the end of its hold.
 func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
 	from, to = end{wait.Invoke, l.h.Events[wait.Invoke].Time}, wait.Invoke
-	taken, until := from, wait.Return // other clients may have it up to taken; the wait ends at until
+	taken, until := from, wait.Return // other clients may have the key up to taken; the wait ends at until
 	upTo := func(pos int) {
 		if taken.pos <= pos && l.h.Events[pos].Time-taken.at > l.h.Events[to].Time-from.at {
 			from, to = taken, pos
@@ -47,8 +45,8 @@ func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
 	return from, to
 }
 
-// asleep finds the clients that waited, in a quiet stretch, for a lock that was free, for so
-// long that no release can have woken them.
+// asleep finds the clients that waited for a free lock in a recovery period for so long that no release can have woken
+// them.
 //
 //	client 1  holds ── release ok
 //	client 2     acquire ─────────────────────────── ok
@@ -88,14 +86,13 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 	return findings, longest
 }
 
-// connects tells whether the client of an attempt may still have been reconnecting after a fault
-// closed its connection, because it has had no answer since. Its request had not reached the
-// server then, so no release needed to wake it.
+// connects reports whether the client of an attempt may still have been reconnecting after a fault closed its connection,
+// because it has had no answer since. Its request had then not reached the server, so no release had to wake it.
 //
 //	fault     reset client 2
-//	client 2         acquire, of a free lock ──────────────── ok      no lost-wake-up
+//	client 2         acquire of a free lock ───────────────── ok      no lost-wake-up
 func (l *ledger) connects(s *history.Session) bool {
-	struck := -1 // when the last such fault was over
+	struck := -1 // the end of the last such fault
 	for _, f := range l.struck(s.Client) {
 		if f.Reconnects(s.Client) && f.Healed < s.Acquire.Invoke {
 			struck = max(struck, f.Healed)
@@ -104,7 +101,7 @@ func (l *ledger) connects(s *history.Session) bool {
 	return struck >= 0 && l.heard(s.Client, struck) > s.Acquire.Invoke
 }
 
-// heard is where a client first had an answer to a call that it made after a position.
+// heard returns the position of the first answer to a call that a client made after a position.
 func (l *ledger) heard(client int32, from int) int {
 	first := len(l.h.Events)
 	answer := func(op history.Op) {
@@ -118,7 +115,7 @@ func (l *ledger) heard(client int32, from int) int {
 		}
 		answer(s.Acquire)
 		for _, op := range s.Ops {
-			if op.F == history.Release || op.F == history.Renew { // others ask no server
+			if op.F == history.Release || op.F == history.Renew { // other operations send no request
 				answer(op)
 			}
 		}

@@ -1,8 +1,8 @@
-// Package checker judges histories. It knows nothing else: no server, no run, no
-// scenario. So a history from any source gets the verdict that a run would have given.
+// Package checker judges histories. It depends on nothing but the history, so a history from any source gets the same verdict
+// as in a run.
 //
-// A [Check] asks one question. [Judge] runs all of them, and the verdict of the report is
-// the worst of theirs. checks.go lists the checks, and the rules that their findings name.
+// [Judge] runs all checks. The verdict of its report is the worst verdict of a [Check]. checks.go lists the checks and the
+// rules of their findings.
 package checker
 
 import (
@@ -16,9 +16,9 @@ type Verdict uint8
 
 // The verdicts, from best to worst.
 const (
-	Valid    Verdict = iota // nothing found; never "safe"
-	Unknown                 // could not be decided, and Why says why
-	Violated                // shown by evidence
+	Valid    Verdict = iota // nothing was found, which does not mean "safe"
+	Unknown                 // could not be decided, for the reason in Why
+	Violated                // there is evidence
 )
 
 var verdicts = []string{"valid", "unknown", "violated"}
@@ -35,7 +35,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return err
 }
 
-// word finds the place of a word.
+// word returns the index of a word.
 func word(what string, words []string, text []byte) (int, error) {
 	i := slices.Index(words, string(text))
 	if i < 0 {
@@ -44,17 +44,17 @@ func word(what string, words []string, text []byte) (int, error) {
 	return i, nil
 }
 
-// Class says what the clients could have known of a violation. The zero value is
-// no class; worse is greater.
+// Class tells how much the clients could have known of a violation. The zero value is no class, and worse classes are
+// greater.
 type Class uint8
 
 // The classes, from mildest to worst.
 const (
 	NoClass      Class = iota
-	StaleWrite         // a stale write reached the guarded thing and was let through
-	Overstay           // a holder worked on after its own lease had run out
-	Undetermined       // two held at once, and until when one of them could believe cannot be known
-	DoubleGrant        // two held at once and neither had a reason to doubt it
+	StaleWrite         // the guarded resource accepted a stale write
+	Overstay           // a holder worked on after its own lease had ended
+	Undetermined       // two clients held at once, and the end of the belief of one of them is unknown
+	DoubleGrant        // two clients held at once, and neither had a reason to doubt its hold
 )
 
 var classes = []string{"", "stale-write", "overstay", "undetermined", "double-grant"}
@@ -111,11 +111,11 @@ func (r Result) Worst() Class {
 	return worst
 }
 
-// Release says how a release that failed is read.
+// Release is the meaning of a failed release.
 type Release string
 
-// The readings of a failed release: Ended (the default) lets the first release call
-// end the caller's claim whatever the answer; Strict lets a failed one end nothing.
+// The meanings of a failed release. With Ended, the default, the first call of a release ends the hold of the client, whatever
+// the answer. With Strict, a failed release ends nothing.
 const (
 	Ended  Release = "ended"
 	Strict Release = "strict"

@@ -9,29 +9,29 @@ import (
 	"lockbench/internal/history"
 )
 
-// counter is one guarded thing.
+// counter is one guarded resource.
 type counter struct {
 	key, form string
-	writes    []*write // those that were ok, in the order of their returns
-	unsure    []*write // those of unknown outcome: foreign hosts may have applied them
-	final     *int64   // its value by the last read, after all writes
-	base      int64    // its value before the first write
-	odd       string   // a write that shows that it is not a counter, in words; or empty
+	writes    []*write // writes with ok in the order of their returns
+	unsure    []*write // writes with unknown outcome, which may have taken effect
+	final     *int64   // the value of the last read after all writes
+	base      int64    // the value before the first write
+	odd       string   // describes a write that shows that the resource is not a counter
 }
 
-// write is one that was ok, unless it stands among a counter's unsure ones.
+// write is a write with ok, or with unknown outcome in the list unsure of a counter.
 type write struct {
 	*hold.Hold
 	op       history.Op
 	value    int64
 	token    uint64
 	hasToken bool
-	seen     int64 // the value that the session had read before
+	seen     int64 // the value that the session had read before the write
 	hasSeen  bool
-	since    int // the grant from which its owner had held the key without a break
+	since    int // the grant from which the owner held the key without a break
 }
 
-// counters collects them, in the order in which they are first touched.
+// counters returns the counters in the order of their first operations.
 func counters(l *ledger) []*counter {
 	type id struct{ key, form string }
 	all := map[id]*counter{}
@@ -58,7 +58,7 @@ func counters(l *ledger) []*counter {
 				continue
 			}
 			called := l.h.At(op.Invoke)
-			// A session of several keys guards one thing, which goes by the first of them.
+			// A session with several keys guards one resource, which has the name of the first key.
 			c := find(t.Session.Keys[0], called.Resource)
 			if op.F == history.FRead {
 				if op.Outcome == history.Done && l.h.At(op.Return).Value != nil {
@@ -114,9 +114,9 @@ func counters(l *ledger) []*counter {
 	return order
 }
 
-// odd says how a write shows that its resource is not a counter, if it does: its session
-// did not write the value that it had read, plus one. A client that has entered again may know
-// the value from another of its sessions. The format does not ask a program to count.
+// odd describes why a write shows that its resource is not a counter: its value is not the read value plus one. It returns an
+// empty string for other writes. A client that has entered again may know the value from another of its sessions.
+// The format does not require programs to count.
 func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), l.at(w.op.Invoke))
 	switch {
@@ -125,7 +125,7 @@ func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	case w.Session.Owner != w.Session.Name:
 		return ""
 	case before != nil && (before.op.Return < 0 || before.op.Return > w.op.Invoke):
-		return "" // it is unknown which of two writes at once came first
+		return "" // the order of two concurrent writes is unknown
 	case before != nil && w.value == before.value+1 && (!w.hasSeen || w.seen <= before.value):
 		return ""
 	case w.hasSeen && w.value != w.seen+1:
@@ -134,12 +134,11 @@ func (w *write) odd(l *ledger, hasValue bool, before *write) string {
 	return ""
 }
 
-// unbroken knows until when each owner holds each key, however often it has entered.
-// A client that enters again may write what it read before: in acquire, read 5, acquire,
-// write 6 the read counts.
+// unbroken tracks the end of each owner's hold of each key, including re-entry. A client that enters again may use an earlier
+// read: in acquire, read 5, acquire, write 6 the read counts.
 type unbroken map[[2]string]hold.Span
 
-// add takes the next grant, and returns the one from which its owner has held.
+// add adds the next grant and returns the grant from which its owner has held without a break.
 func (u unbroken) add(t *hold.Hold) (since int) {
 	at := [2]string{t.Session.Owner, t.Session.Keys[0]}
 	before, ok := u[at]
@@ -156,12 +155,12 @@ func (u unbroken) add(t *hold.Hold) (since int) {
 	return before.From
 }
 
-// after tells whether all writes that were ok had returned by a position.
+// after reports whether all writes with ok had returned by a position.
 func (c *counter) after(pos int) bool {
 	return len(c.writes) == 0 || c.writes[len(c.writes)-1].op.Return < pos
 }
 
-// look is a read that was ok.
+// look is a read with ok.
 type look struct {
 	op    history.Op
 	value int64
@@ -172,8 +171,7 @@ type lastLook struct {
 	key, form string
 }
 
-// lastLooks finds the reads that stand without a session. One that does not name its
-// key counts only if the history has one key.
+// lastLooks returns the reads without a session. A read without a key counts only if the history has one key.
 func lastLooks(h *history.History) []lastLook {
 	open := map[history.Process]int{}
 	var all []lastLook

@@ -9,19 +9,17 @@ import (
 	"lockbench/internal/history"
 )
 
-// fairness asks whether a lock that claims to be fair serves clients in the order in which
-// they came.
+// fairness checks that a lock with the claim fair serves clients in the order of its queue.
 //
-// Only the lock knows that order. A client that asks is not in the queue yet: its
-// request may be delayed, and the request of a client that asks later may arrive first. So
-// an overtake counts only if a probe had seen the waiter in the queue before the other client
-// asked:
+// Only the lock knows that order. A client that has sent a request is not in the queue yet: the request may be delayed, and
+// a later request of another client may arrive first. So an overtaking counts only if a probe had seen the waiter in the
+// queue before the other client sent its request:
 //
 //	client 1  acquire ─────────────────────────────────── ok, or refused
 //	probe                 queued: client 1
 //	client 2                       acquire ── ok                 overtaken
 //
-// Without a probe nothing is judged.
+// Without a probe, fairness does not judge.
 func fairness(l *ledger, _ Report) Result {
 	h := l.h
 	queue := queued(h)
@@ -43,7 +41,7 @@ func fairness(l *ledger, _ Report) Result {
 	return r
 }
 
-// queued says where each session was first seen in the queue.
+// queued returns the position at which each session was first seen in the queue.
 func queued(h *history.History) map[string]int {
 	all := map[string]int{}
 	for _, pos := range h.Probes {
@@ -60,9 +58,8 @@ func queued(h *history.History) map[string]int {
 	return all
 }
 
-// overtaken finds the waiters of a key that had been seen in the queue and were passed by
-// a client that asked after that. A waiter that is never served, while clients that came later
-// are, has been overtaken as well.
+// overtaken finds the waiters of a key that had been seen in the queue before the winner sent its request. It includes waiters
+// that are never served while later clients are.
 func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 	grants := l.newcomers(k)
 	var findings []Finding
@@ -81,10 +78,9 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 	return findings
 }
 
-// waits tells whether a waiter that was seen certainly was still waiting, and had not been
-// served, at a later grant. One that is not served gives up when its time is over, and may
-// hear of that later. One of which nothing is known may have been served, unless its lease would
-// have kept the other out.
+// waits reports whether a waiter that had been seen was certainly still waiting at a later grant. A waiter gives up at the end
+// of its waiting time, and may learn of it later. A waiter with an unknown outcome may have been served, unless its
+// lease would have excluded the other client.
 //
 // An answer may come late: a waiter may have been served before the other client, and its
 // lease may be over.
@@ -130,10 +126,10 @@ func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 	}
 }
 
-// lostPlace tells whether a waiter may have lost its place between being seen in the queue and the grant to
-// another client. A lock that claims fair does not say how long it keeps the place of a client that is
-// silent, so any fault on the waiter excuses the lock. A fault on a server excuses it only if the waiter was
-// never served, because the state of the queue is unknown then.
+// lostPlace reports whether a waiter may have lost its place between being seen in the queue and the grant to another client.
+// The claim fair does not define how long a lock keeps the place of a silent client, so any fault on the waiter
+// excuses the lock. A fault on a server excuses it only if the waiter was never served, because the state of the queue
+// is unknown then.
 func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
 		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
@@ -143,7 +139,7 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	})
 }
 
-// struck are the faults that concern a client.
+// struck returns the faults that concern a client.
 func (l *ledger) struck(client int32) []history.Fault {
 	var all []history.Fault
 	for _, f := range l.h.Faults {
@@ -154,8 +150,8 @@ func (l *ledger) struck(client int32) []history.Fault {
 	return all
 }
 
-// newcomers are the grants of a key, in their order, without those to an owner that held
-// already: a client does not queue behind itself.
+// newcomers returns the grants of a key in their order, without grants to an owner that already held, because a client does not
+// queue behind itself.
 func (l *ledger) newcomers(k *hold.Key) []*hold.Hold {
 	var grants []*hold.Hold
 	held := heldBy{}
@@ -167,8 +163,7 @@ func (l *ledger) newcomers(k *hold.Key) []*hold.Hold {
 	return grants
 }
 
-// firstAfter is the first grant that conflicts with t, to a client that asked after a
-// position, or nil.
+// firstAfter returns the first grant that conflicts with t and whose request came after a position, or nil.
 func firstAfter(grants []*hold.Hold, t *hold.Hold, pos int) *hold.Hold {
 	from, _ := slices.BinarySearchFunc(grants, pos, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
 	for _, x := range grants[from:] {
@@ -179,20 +174,19 @@ func firstAfter(grants []*hold.Hold, t *hold.Hold, pos int) *hold.Hold {
 	return nil
 }
 
-// heldBy are the grants of each owner in their order.
+// heldBy has the grants of each owner in their order.
 type heldBy map[string][]heldOn
 
-// heldOn is a grant of an owner: the position of the grant, and the last position at which this or
-// an earlier grant of the same owner can still be held.
+// heldOn is a grant of an owner, with the last position at which this grant or an earlier one of the owner can still be held.
 type heldOn struct {
 	hold.Span
-	released int // where the last one that the owner entered by is given back, if it is
+	released int // the position of the release of the owner's last grant, if there is one
 }
 
-// add takes a grant, and tells whether it went to an owner that held already when it asked.
+// add adds a grant and reports whether its owner already held when it sent the request.
 //
-// A grant to an owner that holds already moves the end of the owner's whole lease. So that lease
-// goes on after the inner session is released, until the outer one is:
+// A grant to an owner that already holds moves the end of the owner's whole lease. So that lease continues after the release of
+// the inner session until the release of the outer session:
 //
 //	outer  acquire ─────────── its lease ended, no client released it
 //	inner      acquire ── release

@@ -10,14 +10,13 @@ import (
 	"lockbench/locks"
 )
 
-// fencing asks whether tokens grow with every grant of a key, and no two grants share one.
-// A token that repeats harms no client by itself, so these findings have no class. Whether
-// the fenced resource accepted a stale token is for [Resource].
+// fencing checks that tokens grow with every grant of a key and that no two grants have the same token. A repeated token by
+// itself harms no client, so these findings have no class. [Resource] checks whether a resource accepted a stale
+// token.
 //
-// Grants of sessions that exclude each other come in the order of their answers, as long
-// as the lease of the one that was answered later certainly reached that far. Had it been
-// granted first, it would still have been held when the other one was. Other grants are
-// compared only if one was answered before the other was asked for:
+// Grants to sessions that exclude each other took effect in the order of their answers if the lease of the later answer
+// certainly reached its answer: if it had been granted first, it would still have been held at the other grant. Other
+// grants are compared only if one was answered before the other was requested:
 //
 //	client 1  acquire ──────────────────────────────── ok token 5     perhaps granted first
 //	client 2        acquire ── ok token 6, release
@@ -38,13 +37,13 @@ func fencing(l *ledger, _ Report) Result {
 	return violated(findings)
 }
 
-// granted is the event of a grant.
+// granted returns the event of a grant.
 func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
 
 // fell finds the grants of a key whose token is below that of an earlier grant.
 func (l *ledger) fell(k *hold.Key) []Finding {
 	var findings []Finding
-	highest := make([]*hold.Hold, len(k.Granted)) // by place: the one with the highest token from first up to there
+	highest := make([]*hold.Hold, len(k.Granted)) // by index: the grant with the highest token from first up to the index
 	first := 0
 	for i, t := range k.Granted {
 		if i > first {
@@ -53,7 +52,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		if l.granted(t).Token == nil {
 			continue
 		}
-		var above *hold.Hold // the one with the highest token of those that came before t
+		var above *hold.Hold // the grant with the highest token before t
 		back, _ := slices.BinarySearchFunc(k.Granted, t.Session.Acquire.Invoke, func(x *hold.Hold, pos int) int { return cmp.Compare(x.Grant, pos) })
 		if back > first {
 			above = highest[back-1]
@@ -70,8 +69,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
 					*l.granted(above).Token, client(above, t), l.at(above.Grant), *l.granted(t).Token, client(t, above), l.at(t.Grant)),
 				above, t))
-			// A server that lost its counter starts again, once: the grants after it are
-			// compared with each other.
+			// A server that lost its counter is reported once. Later grants are compared with each other.
 			first, highest[i] = i, nil
 		}
 		highest[i] = l.higher(highest[i], t)
@@ -79,7 +77,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 	return findings
 }
 
-// higher is the one of two grants with the higher token; a may be nil.
+// higher returns the grant with the higher token; a may be nil.
 func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
 	if a == nil || *l.granted(b).Token > *l.granted(a).Token {
 		return b
@@ -87,8 +85,8 @@ func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
 	return a
 }
 
-// repeated finds the grants of a key whose token was given before. An owner that enters again may
-// get its own token once more, but not after it has released everything.
+// repeated finds the grants of a key whose token an earlier grant had. An owner that enters again may get its own token again,
+// but not after it has released all its holds.
 func (l *ledger) repeated(k *hold.Key) []Finding {
 	var findings []Finding
 	type hand struct {
@@ -96,7 +94,7 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 		owner string
 	}
 	byToken := map[uint64]*hold.Hold{}
-	kept := map[hand]int{} // up to where one of an owner's grants of a token may be held
+	kept := map[hand]int{} // up to which position an owner may hold a grant with a token
 	for _, t := range k.Granted {
 		g := l.granted(t)
 		if g.Token == nil {
@@ -117,17 +115,16 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 	return findings
 }
 
-// fellLate finds the grants that were answered after their own lease, with a token above that of a
-// client that had the lock by then. That client held from its own answer until the late answer came,
-// as its release proves, so the late grant was made before it, and its token must be lower. A lock that
-// draws the number in a request of its own, after the grant, gives such tokens to clients that sleep
-// between the two:
+// fellLate finds the grants that were answered after their own lease with a token above that of the next holder. The next
+// holder held from its own answer until the late answer, as its release proves. So the late grant came first, and its
+// token must be lower. A lock that draws the token in a second request after the grant gives such tokens to clients
+// that are paused between the two requests:
 //
 //	client 1  acquire, lease 2 s ── granted · · · · · · · · · · · ok token 6
 //	client 2                                   acquire ── ok token 5 ────────── release ok
 func (l *ledger) fellLate(k *hold.Key) []Finding {
 	var findings []Finding
-	var holding []*hold.Hold // granted alone, with a token and in time, and proven to hold until later
+	var holding []*hold.Hold // exclusive grants with a token that were answered in time and proven to hold until later
 	for _, t := range k.Granted {
 		if l.granted(t).Token == nil {
 			continue

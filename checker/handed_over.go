@@ -11,10 +11,9 @@ import (
 	"lockbench/locks"
 )
 
-// early finds locks of dead clients that were granted to another client although the lease of
-// the dead one still ran. The client may have died before the grant, or after it: the answer may
-// have reached it last, and its lease ran all the same. If its work went on, that is for
-// exclusion to report.
+// early finds locks of dead clients that were granted to another client during the lease of the dead client. The client may have
+// died before or after its grant was answered; the lease is the same. If the dead client still worked at the grant,
+// exclusion reports the overlap.
 func (l *ledger) early() []Finding {
 	var findings []Finding
 	for _, k := range l.Keys {
@@ -25,7 +24,7 @@ func (l *ledger) early() []Finding {
 		all := l.moments(k)
 		slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
 		alone := slices.DeleteFunc(slices.Clone(all), func(m moment) bool { return m.hold.Session.Mode == locks.Shared })
-		reported := map[*hold.Hold]bool{} // one death is reported of each grant
+		reported := map[*hold.Hold]bool{} // one finding for each grant
 		for _, a := range dead {
 			moments := all
 			if a.Session.Mode == locks.Shared {
@@ -40,7 +39,7 @@ func (l *ledger) early() []Finding {
 	return findings
 }
 
-// robbed is the first moment that shows that the lock of a dead client was given away.
+// robbed returns the first position that shows that the lock of a dead client was granted to another client.
 func (l *ledger) robbed(a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
 	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
 	for _, m := range moments[first:] {
@@ -54,15 +53,15 @@ func (l *ledger) robbed(a dying, moments []moment, reported map[*hold.Hold]bool)
 	return moment{}, false
 }
 
-// dying is a hold of a client that died before it released, and the end of its lease; a
-// renewal without an answer may have made it shorter.
+// dying is a hold of a client that died before its release, with the end of the lease. A renewal without an answer may have
+// shortened the lease.
 type dying struct {
 	*hold.Hold
 	until time.Duration
-	asked int // where it was first asked to be released, or answered that it is not held
+	asked int // the first release or answer "not held"
 }
 
-// dying are those of a key, in the order of their deaths.
+// dying returns the holds of dead clients of a key in the order of the deaths.
 func (l *ledger) dying(k *hold.Key) []dying {
 	var all []dying
 	for _, d := range k.Granted {
@@ -70,7 +69,7 @@ func (l *ledger) dying(k *hold.Key) []dying {
 			continue
 		}
 		until, _ := d.LeaseEnd(len(l.h.Events))
-		if d.Renewed() { // it is not known how often it was renewed, but it was granted
+		if d.Renewed() { // the number of renewals is unknown, but the grant is certain
 			until = hold.Later(l.h.At(d.Session.Acquire.Invoke).Time, d.Lease.Length)
 		}
 		if until == hold.Never {
@@ -82,8 +81,7 @@ func (l *ledger) dying(k *hold.Key) []dying {
 	return all
 }
 
-// askedBack is the position at which a session was first asked to be released, or answered that
-// it is not held; past the end if there is none.
+// askedBack returns the position of the first release or answer "not held" of a session, or a position past the end.
 func (l *ledger) askedBack(s *history.Session) int {
 	first := len(l.h.Events)
 	for _, op := range s.Ops {
@@ -92,7 +90,7 @@ func (l *ledger) askedBack(s *history.Session) int {
 		}
 	}
 	if len(s.Lost) > 0 {
-		return 0 // its library may have released before it reported the loss
+		return 0 // its library may have released the lock before it reported the loss
 	}
 	return first
 }

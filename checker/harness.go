@@ -8,13 +8,12 @@ import (
 	"lockbench/internal/history"
 )
 
-// harness asks whether the run did what it promised at all. A run in which no client
-// got the lock, or whose faults did not take effect, finds nothing wrong with any
-// lock, and that is not the same as nothing being wrong. So its result turns
-// valid into unknown, and never anything into violated.
+// harness checks that the run did what it promised. A run in which no client got the lock, or whose faults did not take effect,
+// finds no violation of any lock and proves nothing. So this check turns valid into unknown, and never reports
+// violated.
 //
-// The bounds in the header say what was promised. No grant after the last heal makes a run
-// doubtful, unless liveness has shown that the lock refused its clients.
+// The bounds in the header are the promise. A run without a grant after the last heal is unknown, unless liveness has shown
+// that the lock refused its clients.
 func harness(l *ledger, said Report) Result {
 	var r Result
 	h := l.h
@@ -33,8 +32,8 @@ func harness(l *ledger, said Report) Result {
 	return r
 }
 
-// shortfalls says in words what was promised and not done. starved says that liveness has
-// shown why no client was granted the lock after the last heal.
+// shortfalls describes the promises that the run did not keep. starved means that liveness has shown why no client was granted
+// the lock after the last heal.
 func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []string {
 	if why := unreached(h); why != "" {
 		return []string{why}
@@ -56,7 +55,7 @@ func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []stri
 			after += count(s.Acquire.Return > f.last)
 		}
 	}
-	if len(f.seen) == 0 { // no fault: the whole run counts as before, and as after
+	if len(f.seen) == 0 { // without faults, the whole run counts as before and as after
 		short(before, max(bounds.GrantsBefore, bounds.GrantsAfter), "grants in the whole run")
 	} else {
 		short(before, bounds.GrantsBefore, "grants before the first fault")
@@ -77,8 +76,8 @@ func shortfalls(h *history.History, bounds *history.Bounds, starved bool) []stri
 	return append(why, undone(h, f)...)
 }
 
-// unreached says which answers the clients had in a run in which every acquire had an unknown
-// outcome. A lock that cannot reach its servers looks like that.
+// unreached describes the errors of the clients if every acquire had an unknown outcome, as for a lock that cannot reach its
+// servers.
 func unreached(h *history.History) string {
 	said, most := map[string]int{}, ""
 	for _, s := range h.Sessions {
@@ -98,7 +97,7 @@ func unreached(h *history.History) string {
 	return fmt.Sprintf("all %d acquires ended unknown, %d of them with: %s", len(h.Sessions), said[most], most)
 }
 
-// undone says which steps of the plan failed, did not take effect, or did not heal.
+// undone describes the steps of the plan that failed, did not take effect, or did not heal.
 func undone(h *history.History, f struck) []string {
 	why := f.failures
 	for _, step := range h.Header.Plan {
@@ -109,7 +108,7 @@ func undone(h *history.History, f struck) []string {
 		}
 		var what string
 		switch {
-		case f.saw(step, history.Fails): // reported among the failures, with its reason
+		case f.saw(step, history.Fails): // it is reported among the failures with its reason
 			continue
 		case !f.saw(step, history.Bites):
 			what = "did not take effect"
@@ -134,17 +133,17 @@ func stepName(s history.PlanStep) string {
 	return name
 }
 
-// struck is what the history tells of its faults.
+// struck has the faults of the history.
 type struck struct {
 	seen     map[stepPhase]bool
-	first    int // position of the first begins; the end if there is none
-	last     int // position of the last healed; the end if there is none
-	begun    int // the last episode that began; 0 if the history does not speak of them
+	first    int // position of the first begins, or the end
+	last     int // position of the last healed, or the end
+	begun    int // the last episode that began; 0 if the history has no episodes
 	failures []string
 }
 
-// stepPhase is a phase that a step of the plan went through in an episode, which is 0 if none
-// has begun, and anyEpisode for all of them together.
+// stepPhase is a phase of a step of the plan in an episode. Episode 0 means before the first one, and anyEpisode all episodes
+// together.
 type stepPhase struct {
 	step, episode int
 	phase         string
@@ -152,8 +151,8 @@ type stepPhase struct {
 
 const anyEpisode = -1
 
-// saw tells whether a step of the plan went through a phase. A plan may number its steps from 1
-// in each episode. If the history does not speak of episodes, the number alone decides.
+// saw reports whether a step of the plan reached a phase. A plan may number its steps from 1 in each episode. If the history has
+// no episodes, the number identifies the step.
 func (f struck) saw(s history.PlanStep, phase string) bool {
 	if s.Episode == 0 {
 		return f.seen[stepPhase{s.ID, anyEpisode, phase}]
@@ -161,9 +160,8 @@ func (f struck) saw(s history.PlanStep, phase string) bool {
 	return f.seen[stepPhase{s.ID, s.Episode, phase}] || f.seen[stepPhase{s.ID, 0, phase}]
 }
 
-// faults does not go by [history.History.Faults]. A fault there keeps its last failure
-// only, and is one from its begins to its healed. Here every failure is reported, and a phase
-// counts to the episode in which it came, also if its begins is missing:
+// faults reads the events and not [history.History.Faults], which has only the last failure of each fault and joins begins with
+// healed. faults reports every failure, and assigns a phase to the episode of its event, even if begins is missing:
 //
 //	episode 1   kill begins, bites              did not heal
 //	episode 2                        healed     counts to a step of episode 2

@@ -7,10 +7,9 @@ import (
 	"lockbench/internal/history"
 )
 
-// This file finds until when a session's client counted on the lock.
+// This file computes how long the client of a session counted on the lock.
 
-// read finds the signs of a session, and the first news that it is over. A notice after its
-// release was answered does not count.
+// read finds the signs of a session and the first notice of its end. Notices after the answer to its release do not count.
 func (b *Book) read(d *Hold) {
 	answered := b.end()
 	d.asked = b.end()
@@ -39,8 +38,8 @@ func (b *Book) read(d *Hold) {
 	}
 }
 
-// noNews is the position from which notices of a session do not count because of its release:
-// the answer of the release, or its call if it worked, because then it explains later notices.
+// noNews returns the position from which notices of a session do not count because of its release: the answer of the release,
+// or its call if the release worked, because then it explains later notices.
 //
 //	process 1   check ─────────────────────── lost
 //	process 2                   release ────────── ok
@@ -54,10 +53,8 @@ func (b *Book) noNews(release history.Op) int {
 	return b.end()
 }
 
-// sign tells whether an operation shows that its client ran and believed that it held
-// when it was invoked. A write that the guarded resource refuses because of its
-// old token is such a sign: the client came as the holder, and it was not the lock that
-// stopped it.
+// sign reports whether an operation shows that its client was running and counted on the lock at the call. A write that the
+// guarded resource refuses because of an old token is a sign too, because the client acted as the holder.
 func (b *Book) sign(op history.Op) bool {
 	switch op.F {
 	case history.Check, history.Renew:
@@ -69,7 +66,7 @@ func (b *Book) sign(op history.Op) bool {
 	return false
 }
 
-// lastSign is the position of the last sign before an end, or -1.
+// lastSign returns the position of the last sign before an end, or -1.
 func (d *Hold) lastSign(end int) int {
 	n, _ := slices.BinarySearch(d.signs, end)
 	if n == 0 {
@@ -78,30 +75,30 @@ func (d *Hold) lastSign(end int) int {
 	return d.signs[n-1]
 }
 
-// notice is news that a session is over.
+// notice is an event that tells the client that its session is over.
 type notice struct {
-	at      int // where the client has it
-	refused int // call of the renewal that was answered with it, or -1
+	at      int // the position at which the client gets it
+	refused int // the call of the renewal that was answered "not held", or -1
 }
 
-// notices are the news that a session is over: its library says so, its client is dead,
-// a check or a renewal is answered with no. They are in no order.
+// notices returns the notices of a session in any order: a report of its library, the death of its client, or a failed check or
+// renewal.
 //
-// A refusal is known from its answer on, and not from its call. If a client has two processes,
-// the second may go on meanwhile, and its answers count:
+// The client knows of a refusal from the answer on and not from the call. If a client has two processes, the second one may
+// continue meanwhile, and its answers count:
 //
 //	process 1   renew ────────────────────── not held
 //	process 2          check ok    release ok
 //
-// So a later confirmation takes news back: a check or a renewal that was called later and
-// answered with ok. Nothing takes back a death.
+// So a later confirmation, which is a check or a renewal that was called later and answered with ok, cancels a notice. Nothing
+// cancels a death.
 func (b *Book) notices(d *Hold) []notice {
 	s := d.Session
 	var all []notice
 	if s.DiedAt >= 0 {
 		all = append(all, notice{s.DiedAt, -1})
 	}
-	confirmed := -1 // call of the last one
+	confirmed := -1 // call of the last confirmation
 	for _, op := range s.Ops {
 		if op.F == history.Release {
 			break // later operations confirm nothing
@@ -132,15 +129,15 @@ func (b *Book) notices(d *Hold) []notice {
 	return all
 }
 
-// claim finds until when a session's client counts on the lock, and whether a call of its
-// own ended the claim. The earliest of several ends counts.
+// claim returns the position up to which a session's client counts on the lock, and whether a call of the client ended the
+// claim. The earliest end counts.
 //
-// A release that fails ends the claim like any other, unless the reading is strict. Notices
-// after the release was answered do not count: some libraries report "lost" for every lock
-// that they released, and a client may die much later. docs/checker.md has the other rules.
+// A failed release ends the claim too, except with --release strict. Notices after the answer to the release do not count,
+// because some libraries report "lost" for every lock that they released, and a client may die much later.
+// docs/checker.md has the other rules.
 func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 	claim = Span{From: d.Grant, To: b.end()}
-	answered := b.end() // from where on notices do not count
+	answered := b.end() // the position from which notices do not count
 	for _, op := range d.Session.Ops {
 		if op.F != history.Release || b.Strict && op.Outcome == history.Failed {
 			continue

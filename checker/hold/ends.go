@@ -8,10 +8,10 @@ import (
 	"lockbench/internal/history"
 )
 
-// Ends is where a session may have ended and must have ended, as its lock service may know it.
-// reach.go answers the other question: what the client could believe.
+// Ends has the positions at which a session may have ended and must have ended on the lock service. reach.go computes the
+// belief of the client.
 //
-//	   nothing but a release ended it             may be held
+//	   only a release ends it                     may be held
 //	├─────────────────────────────────┼· · · · · · · · · · · · · · · ·┤
 //	granted                    its lease may have            a definite answer
 //	                           run out                       to a release
@@ -27,7 +27,7 @@ type Ends struct {
 	Possible int
 }
 
-// Beyond is a position that is never reached.
+// Beyond is a position after all events.
 const Beyond = math.MaxInt
 
 func (b *Book) ends(d *Hold) Ends {
@@ -44,24 +44,24 @@ func (b *Book) ends(d *Hold) Ends {
 			if release {
 				e.Possible = min(e.Possible, op.Return)
 			}
-		case b.NotHeld(op) && d.Granted(): // else the acquire may take effect after it
+		case b.NotHeld(op) && d.Granted(): // otherwise the acquire may take effect after the release
 			e.Possible = min(e.Possible, op.Return)
 		}
 	}
 	return e
 }
 
-// NotHeld tells whether an operation was answered with "not held".
+// NotHeld reports whether an operation was answered "not held".
 func (b *Book) NotHeld(op history.Op) bool {
 	return op.Outcome == history.Failed && b.History.At(op.Return).Error == history.ErrorNotHeld
 }
 
-// lapse is where a session may have ended by itself.
+// lapse returns the position from which a session may have ended without a request.
 func (b *Book) lapse(d *Hold) int {
 	return min(b.leaseLapse(d), b.disconnected(d))
 }
 
-// leaseLapse is where the lease of a session may have run out, or its client may have died.
+// leaseLapse returns the position from which the lease of a session may have ended or its client may be dead.
 func (b *Book) leaseLapse(d *Hold) int {
 	asked := d.Session.Acquire.Invoke
 	switch {
@@ -76,13 +76,13 @@ func (b *Book) leaseLapse(d *Hold) int {
 	case d.Granted():
 		return max(d.Grant+1, min(b.certain(d), b.ranOut(d, d.Grant)))
 	case d.Lease.Kind == NoLease && b.History.Header.Claims.Renewed:
-		return asked + 1 // the library renews what it was granted, and it has not heard of this one
+		return asked + 1 // the library renews only grants whose answer it got
 	}
 	return max(asked+1, min(d.over, b.runsOut(d.Lease.First)))
 }
 
-// ranOut is the position from which the lease that is in force at a position may have been
-// over: of one that was renewed too late, that is before the renewal.
+// ranOut returns the position from which the lease that is in force at a position may have ended. For a lease that was renewed
+// too late, that is before the renewal.
 func (b *Book) ranOut(d *Hold, pos int) int {
 	first, _ := d.LeaseEnd(pos)
 	for _, m := range d.moves {
@@ -97,8 +97,8 @@ func (b *Book) ranOut(d *Hold, pos int) int {
 	return b.runsOut(first)
 }
 
-// Revival is a renewal that was answered with ok after the lease may have run out. From the
-// answer on the session certainly holds, up to Lapse:
+// Revival is a renewal that was answered with ok after the lease may have ended. From the answer up to Lapse, the session certainly
+// holds:
 //
 //	acquire ok, lease 1 s     renew ── ok, lease 1 s
 //	├──────────────────────┤            ├──────────────┤
@@ -107,12 +107,12 @@ type Revival struct {
 	Lapse   int
 }
 
-// Revivals returns those of a session.
+// Revivals returns the revivals of a session.
 func (b *Book) Revivals(d *Hold) []Revival {
 	if !d.Granted() || d.Renewed() || b.MayBeLate(d) {
 		return nil
 	}
-	asked := b.end() // to release it: from there on it may be over
+	asked := b.end() // the call of the release, from which the hold may be over
 	for _, op := range d.Session.Ops {
 		if op.F == history.Release {
 			asked = min(asked, op.Invoke)
@@ -132,7 +132,7 @@ func (b *Book) Revivals(d *Hold) []Revival {
 	return all
 }
 
-// runsOut is the position from which a lease may be over that ends at a time.
+// runsOut returns the position from which a lease may be over that ends at a time.
 func (b *Book) runsOut(at time.Duration) int {
 	if at == Never {
 		return b.end()
@@ -140,8 +140,8 @@ func (b *Book) runsOut(at time.Duration) int {
 	return min(b.After(at-Slack), b.Stepped)
 }
 
-// certain is the position up to which only a call of its own can have ended a session:
-// a later notice may have been true since its last sign.
+// certain returns the position up to which only a call of the client can have ended a session. A notice may have been true since
+// the last sign before it.
 func (b *Book) certain(d *Hold) int {
 	if d.over == b.end() {
 		return d.over
@@ -149,8 +149,8 @@ func (b *Book) certain(d *Hold) int {
 	return max(d.Grant, d.lastSign(d.over)) + 1
 }
 
-// renewable is the time up to which the library of a session certainly could keep its
-// lease alive, as far as it was not released; or Never.
+// renewable returns the time up to which the library of a session could certainly renew the lease, unless it was released; or
+// Never.
 func (b *Book) renewable(d *Hold) time.Duration {
 	if fault, ok := b.unrenewed(d); ok {
 		return fault.spent
@@ -158,29 +158,28 @@ func (b *Book) renewable(d *Hold) time.Duration {
 	return Never
 }
 
-// unrenewed is the first stretch in which the lease of a session may not have been renewed
-// for too long. A pause that was over before the answer was read counts if the answer may
-// have lain there unread.
+// unrenewed returns the first interval in which the lease of a session may not have been renewed for too long. A pause before the
+// answer was read counts if the answer may have arrived during the pause.
 func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
 	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, false})
 	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
 	for _, p := range all[first:] {
 		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, period(d.Lease.Length)) > granted {
-			return p, true // those that follow began later
+			return p, true // later faults began later
 		}
 	}
 	return standstill{}, false
 }
 
-// Runs tells whether a session's lease certainly had not run out when an operation was
-// answered, if the renewals count that were answered up to a position.
+// Runs reports whether a session's lease certainly had not ended when an operation was answered. Only renewals that were answered
+// up to a position count.
 func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 	if d.over <= op.Return {
-		return false // its client is dead, or knew that it is lost
+		return false // the client is dead or knew of the loss
 	}
 	if b.disconnected(d) < op.Return {
-		return false // the lock says that its hold ends with the connection
+		return false // the hold ends with the connection
 	}
 	at := b.time(op.Return)
 	if !d.Renewed() {
@@ -206,8 +205,8 @@ func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 	return at <= b.renewable(d)-Slack
 }
 
-// disconnected is the position from which a fault may have ended the connection of a session's client, if the
-// lock says that its holds end with the connection; else the end.
+// disconnected returns the position from which a fault may have ended the connection of a session's client, if holds end with
+// the connection. Otherwise it returns the end.
 func (b *Book) disconnected(d *Hold) int {
 	if !b.History.Header.Claims.Session {
 		return b.end()
@@ -221,11 +220,11 @@ func (b *Book) disconnected(d *Hold) int {
 	return b.end()
 }
 
-// GivenBack tells whether a session certainly holds nothing any more at a position.
+// GivenBack reports whether a session certainly does not hold any more at a position.
 func (d *Hold) GivenBack(pos int) bool { return d.Ends.Possible < pos }
 
-// Holds tells whether a session was granted by a position, and nothing that was asked or
-// seen before it may have ended it, or may be moving its lease.
+// Holds reports whether a session was granted before a position, and no earlier request or event may have ended the hold or may be
+// moving its lease.
 func (b *Book) Holds(d *Hold, pos int) bool {
 	if !d.Granted() || d.Grant > pos || d.over < pos || d.asked < pos || b.MayBeLate(d) {
 		return false
@@ -234,8 +233,8 @@ func (b *Book) Holds(d *Hold, pos int) bool {
 	return n == 0 || d.moves[n-1].open == 0
 }
 
-// Free is the position, and the time, from which no server can know of a session any more:
-// it was released, or its lease has run out, which ends at a given time at the latest.
+// Free returns the position and the time from which no server can have the hold of a session any more, because it was released or
+// its lease has ended at the latest possible time.
 func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 	s := d.Session
 	over := b.end()
@@ -245,18 +244,17 @@ func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 		}
 	}
 	at = b.time(over)
-	// After the clocks moved against each other, no lease is known to be over.
+	// After the clocks have moved against each other, the end of a lease is unknown.
 	if ran := b.After(lease); ran <= b.Stepped && (ran < over || ran == over && lease < at) {
 		return max(s.Acquire.Invoke, ran), lease
 	}
 	return over, at
 }
 
-// LeaseOver is when the lease of a session has run out on every server, at the latest; or Never.
-// A server counts a lease from its grant, which is no later than the answer, or for an acquire of
-// unknown outcome, than it may have arrived. An acquire that was never answered may take effect at
-// any later time. A lease that a library renews runs from the last renewal, which is no later than
-// the call of the release, the death of the client, or the news that the lock is lost:
+// LeaseOver returns the latest time at which the lease of a session ends on every server, or Never. A server counts a lease from its
+// grant. The grant is no later than the answer or, for an acquire with unknown outcome, than the latest possible arrival of
+// the request. An acquire without an answer may take effect at any later time. A lease that a library renews runs from the last
+// renewal, which is no later than the call of the release, the death of the client, or the notice of the loss:
 //
 //	acquire ok, 8 s ── renewed ── renewed ── release, unknown
 //	                                         ├────── 8 s ──────┤ free
@@ -289,7 +287,7 @@ func (b *Book) LeaseOver(d *Hold) time.Duration {
 	return over
 }
 
-// counted is the latest time from which a server counts the lease that was asked for.
+// counted returns the latest time from which a server counts the requested lease.
 func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
 	if op.Outcome == history.Done {
 		return b.time(op.Return)
@@ -297,9 +295,9 @@ func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
 	return b.latestEffect(s.Client, op)
 }
 
-// keptUpTo is when the lease of a library's last renewal is over.
+// keptUpTo returns the end of the lease of a library's last renewal.
 func (b *Book) keptUpTo(d *Hold) time.Duration {
-	last := d.over // not the last sign: the library renews up to the death or the news
+	last := d.over // not the last sign, because the library renews up to the death or the notice
 	if d.Asked {
 		last = min(last, d.Claim.To)
 	}
@@ -314,8 +312,8 @@ func (b *Book) keptUpTo(d *Hold) time.Duration {
 	return Later(b.latestEffect(d.Session.Client, history.Op{Invoke: last, Return: last}), d.Lease.Length)
 }
 
-// HeldTo is the position up to which a server may keep a session, as far as its lease goes.
-// Notices of its client or its library do not matter to a server.
+// HeldTo returns the position up to which a server may keep the hold of a session because of its lease. Notices of the client or the
+// library do not matter, because the server does not know them.
 func (b *Book) HeldTo(d *Hold) int {
 	lease := d.Most.Deadline
 	if d.Renewed() && d.over < b.end() {

@@ -1,21 +1,19 @@
-// Package hold says from when until when each session of a history held its lock. It
-// is the only place that judges it: all checkers and the drawing of a finding ask it.
+// Package hold computes when each session of a history held its lock. All checkers and the drawing of a finding use it.
 //
-// There are two questions, and they have different answers. What could the client
-// believe? That is its claim, its belief and its work (claim.go, reach.go):
+// It answers two different questions. The first one is how long the client could believe in its hold: the claim, the belief
+// and the work of the session (claim.go, reach.go):
 //
 //	         grant           lease end          last sign      release call
 //	           │                 │                  │               │
-//	claim      ├─────────────────┼──────────────────┼───────────────┤   its client counts on it
-//	belief     ├─────────────────┤                  │                   ... and so does the lock
-//	work       ├─────────────────┴──────────────────┤                   ... and it mattered
+//	claim      ├─────────────────┼──────────────────┼───────────────┤   the client counts on it
+//	belief     ├─────────────────┤                  │                   ... and its lease runs
+//	work       ├─────────────────┴──────────────────┤                   ... and the client used it
 //
-// And what may the lock service have known? That is where the session may have ended,
-// and where it must have (ends.go).
+// The second question is how long the lock service kept the hold: the positions at which the session may have ended and must
+// have ended (ends.go).
 //
-// All of these are made of positions in the history, half open, so there are no ties
-// and a slow pipe makes no overlap. Time comes in through the ends of leases alone
-// (lease.go).
+// All results are half-open intervals of positions in the history. So there are no ties, and a delay in recording causes no
+// overlap. Times matter only for the ends of leases (lease.go).
 package hold
 
 import (
@@ -27,30 +25,28 @@ import (
 	"lockbench/locks"
 )
 
-// Slack is how much earlier than its client's deadline a server may end a lease without
-// having lost it: servers count whole milliseconds.
+// Slack is the time by which a server may end a lease before the client's deadline, because servers round to milliseconds.
 const Slack = 5 * time.Millisecond
 
-// Rounding is how much longer than asked a server may keep a grant: some count in seconds
-// and round up.
+// Rounding is the time by which a server may keep a grant too long, because some servers round up to seconds.
 const Rounding = time.Second + 50*time.Millisecond
 
-// Hold is what is known of one session.
+// Hold is the result for one session.
 type Hold struct {
 	Session *history.Session
-	Grant   int   // position of the acquire's ok, or -1: no client knows that it is held
-	Lease   Lease // as it was granted; of an acquire of unknown outcome, as it was asked for
+	Grant   int   // position of the ok of the acquire, or -1 if the client never got it
+	Lease   Lease // the granted lease, or the requested one if the outcome of the acquire is unknown
 
-	// The intervals that its client could believe in. Only a granted session has them.
+	// The intervals of the client's belief. Only a granted session has them.
 
 	Claim Span
-	Asked bool // the claim ends with a call of the client's own, which stands at Claim.To
+	Asked bool // the claim ends with a call of the client, at Claim.To
 	Sign  int  // the last sign inside the claim, or -1
-	// A history does not always say where a lease ends. Then it ends between two times, and
-	// whatever holds for both is certain. Otherwise the two are the same.
+	// A history does not always have the end of a lease, but only two times between which the lease ends. A result is
+	// certain if it is true for both times. Otherwise the two times are equal.
 	Least, Most Reach
 
-	// Where it ended, as its lock service may know it.
+	// The end of the hold on the lock service.
 	Ends Ends
 
 	signs []int  // positions of all signs
@@ -59,35 +55,34 @@ type Hold struct {
 	asked int    // the first call of a release, or of a renewal that was not answered with ok; or the end
 }
 
-// Granted tells whether the client had the answer that it holds.
+// Granted reports whether the client got the answer that it holds.
 func (d *Hold) Granted() bool { return d.Grant >= 0 }
 
-// Renewed tells whether the library keeps the lease alive.
+// Renewed reports whether the library renews the lease.
 func (d *Hold) Renewed() bool { return d.Lease.Kind == Renewed }
 
 // Book has the holds of a history.
 type Book struct {
 	History *history.History
-	Strict  bool    // a release that failed ends nothing
-	Stepped int     // position from which times are not to be trusted, because the machine's clocks moved against each other; past the end if they did not
-	All     []Hold  // of all sessions, in the order of their acquires
+	Strict  bool    // a failed release ends nothing
+	Stepped int     // position from which times are unreliable, because the machine's clocks moved against each other; or a position past the end
+	All     []Hold  // all sessions in the order of their acquires
 	Granted []*Hold // in the order of their grants
-	Keys    []*Key  // in the order in which they were first asked for
+	Keys    []*Key  // in the order of their first requests
 
 	stopped map[stopped][]standstill
 	heldUp  map[int32][]heldUp
 }
 
-// Key has the sessions that asked for one key.
+// Key has the sessions that requested one key.
 type Key struct {
 	Name    string
 	All     []*Hold // in the order of their acquires
 	Granted []*Hold // in the order of their grants
 }
 
-// Find returns the holds of a history. If strict is set, a failed release ends nothing. Otherwise
-// it ends the claim, because the critical section of its caller is over, whatever the answer says
-// about the server.
+// Find returns the holds of a history. If strict is set, a failed release ends nothing. Otherwise it ends the claim, because the
+// critical section of its caller is over whatever the server did.
 func Find(h *history.History, strict bool) *Book {
 	b := &Book{
 		History: h, Strict: strict, Stepped: h.ClockStep(), All: make([]Hold, len(h.Sessions)),
@@ -113,7 +108,7 @@ func Find(h *history.History, strict bool) *Book {
 	return b
 }
 
-// index sorts the holds by key. One that has several keys stands under each.
+// index groups the holds by key. A hold with several keys is in several groups.
 func (b *Book) index() {
 	for _, name := range b.History.Keys {
 		b.Keys = append(b.Keys, &Key{Name: name})
@@ -130,10 +125,10 @@ func (b *Book) index() {
 	}
 }
 
-// Hold is that of a session.
+// Hold returns the hold of a session.
 func (b *Book) Hold(s *history.Session) *Hold { return &b.All[s.Place] }
 
-// Conflict tells whether two sessions of one key exclude each other.
+// Conflict reports whether two sessions of one key exclude each other.
 func Conflict(a, b *Hold) bool {
 	if a.Session.Owner == b.Session.Owner {
 		return false // an owner may enter again
@@ -141,16 +136,16 @@ func Conflict(a, b *Hold) bool {
 	return a.Session.Mode != locks.Shared || b.Session.Mode != locks.Shared
 }
 
-// After is the position of the first event later than a time.
+// After returns the position of the first event later than a time.
 func (b *Book) After(at time.Duration) int {
 	events := b.History.Events
 	return sort.Search(len(events), func(i int) bool { return events[i].Time > at })
 }
 
-// end is the position behind the last event.
+// end returns the position after the last event.
 func (b *Book) end() int { return len(b.History.Events) }
 
-// time of a position; of the end, that of the last event.
+// time returns the time of a position. The end has the time of the last event.
 func (b *Book) time(pos int) time.Duration {
 	if pos >= len(b.History.Events) {
 		pos = len(b.History.Events) - 1

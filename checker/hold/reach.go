@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Reach is how far a claim goes, given the end of the lease.
+// Reach is the belief and the work of a session for one possible end of its lease.
 type Reach struct {
-	Beliefs  []Span // in order, apart from each other
+	Beliefs  []Span // in order, without overlaps
 	Work     Span   // empty if the lease had ended by the grant and was never used
 	Deadline time.Duration
-	Paused   time.Duration // of a renewed lease: since when it was paused for too long; else -1
+	Paused   time.Duration // since when a renewed lease was paused for too long, or -1
 }
 
-// believed draws the claim, the belief and the work of a session that was granted.
+// believed computes the claim, the belief and the work of a granted session.
 func (b *Book) believed(d *Hold) {
 	d.Claim, d.Asked = b.claim(d)
 	d.Sign = d.lastSign(d.Claim.To)
@@ -30,8 +30,7 @@ func (b *Book) believed(d *Hold) {
 	}
 }
 
-// leased computes the reach of a lease that ends, and is moved by its renewals; with its
-// last possible end or with the first.
+// leased computes the reach of a lease that ends and that renewals move, with its last or its first possible end.
 func (b *Book) leased(d *Hold, last bool) Reach {
 	r := Reach{Deadline: d.Lease.First, Paused: -1}
 	if last {
@@ -56,7 +55,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	}
 	upTo(d.Claim.To)
 
-	// A client does nothing wrong if its lease runs out unused: past it, only signs count.
+	// A lease that ends unused is no mistake of the client, so after the end only signs count.
 	r.Work = later(b.upToTime(r.Deadline), b.signed(d))
 	if n := len(r.Beliefs); n > 0 {
 		r.Work = later(r.Work, r.Beliefs[n-1])
@@ -66,13 +65,13 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	return r
 }
 
-// signed is all up to the last sign of a session, which is certain up to there and no further.
+// signed returns the interval up to the last sign of a session, which is the certain part.
 func (b *Book) signed(d *Hold) Span { return Span{To: d.Sign + 1, until: b.time(max(d.Sign, 0))} }
 
-// upToTime is all that lies before a time.
+// upToTime returns the part of a span before a time.
 func (b *Book) upToTime(at time.Duration) Span { return Span{To: b.After(at), until: at} }
 
-// later is the span that ends later.
+// later returns the span that ends later.
 func later(a, b Span) Span {
 	if a.End().Compare(b.End()) < 0 {
 		return b
@@ -80,10 +79,9 @@ func later(a, b Span) Span {
 	return a
 }
 
-// renewed computes the reach of a lease that its library renews: all of the claim, but
-// for pauses so long that it could not. After such a pause the client may still believe,
-// until a renewal should have shown the loss. It believes again from there on if it shows so;
-// if it does not, the lease ran out unused.
+// renewed computes the reach of a lease that its library renews: the whole claim, except pauses that are too long for renewals.
+// After such a pause, the client may still believe until a renewal should have shown the loss. If a sign follows, it
+// believes again from there on. Otherwise the lease ended unused.
 //
 //	granted ── paused for longer than the lease ── renewal due ── sign      believes again
 //	granted ── paused for longer than the lease ── renewal due              its work ended with the pause
@@ -102,7 +100,7 @@ func (b *Book) renewed(d *Hold) Reach {
 		if p.healed >= 0 {
 			due = b.After(at)
 		}
-		if lapse < 0 || p.begins > next.From { // else this pause began inside the one before
+		if lapse < 0 || p.begins > next.From { // otherwise this pause began inside the previous one
 			lapse = p.begins
 		}
 		r.Beliefs = Extend(r.Beliefs, next.and(Span{To: p.begins}))
@@ -121,11 +119,10 @@ func (b *Book) renewed(d *Hold) Reach {
 	return r
 }
 
-// cutOff ends the reach of a lease that no library could renew for too long, because of any
-// fault, and whose client showed nothing after that. Its library knew by its own clock that
-// the lease was over, and no client asked. A client that goes on shows so. The last renewal may
-// have come right before the fault took effect, so that a sign up to a lease after that
-// shows no more than that the lease ran:
+// cutOff ends the reach of a renewed lease if a fault of any kind prevented renewals for too long and the client showed no sign
+// afterwards. The library then knew by its own clock that the lease was over. A client that continues to work shows
+// signs. The last renewal may have come right before the fault took effect, so a sign within a lease after that shows
+// only that the lease ran:
 //
 //	fault took effect              a lease less a period              a lease
 //	     ├──────────────────────────────────┼───────── sign ──────────────┤   over, if nothing follows
@@ -160,11 +157,11 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 	return r
 }
 
-// standstill is a stretch in which a library could not renew a lease, for too long.
+// standstill is an interval in which a library could not renew a lease for too long.
 type standstill struct {
-	begins, healed int // positions; healed is -1 if it never was
+	begins, healed int // positions; healed is -1 if the fault never healed
 	began, woke    time.Duration
-	struck         time.Duration // when it took effect; of several, the last one: a renewal may have come before
+	struck         time.Duration // when the last of the joined faults took effect, because a renewal may have come before
 	// spent is when the lease may have run out: a lease less a period after the first of the
 	// joined faults, but not before the last of them began. Never if they are too short for that.
 	//
@@ -179,9 +176,9 @@ type stopped struct {
 	pauses bool // pauses of the client only; otherwise also the faults on its links and on servers
 }
 
-// standstills are the stretches that cost a client a lease: those longer than a lease
-// less the time between two renewals, because the last renewal may have been that long ago.
-// Between two that are closer together than that nothing need have been renewed.
+// standstills returns the intervals in which a client may have lost a lease: those longer than a lease minus the time between two
+// renewals, because the last renewal may be that old. Faults that are closer together than two renewals are joined,
+// because there may have been no renewal between them.
 func (b *Book) standstills(of stopped) []standstill {
 	if all, ok := b.stopped[of]; ok {
 		return all
@@ -211,7 +208,7 @@ func (b *Book) standstill(begins, bites, healed int) standstill {
 	return s
 }
 
-// join adds one behind others, which began before it.
+// join appends a standstill that began after the others.
 func join(all []standstill, next standstill, length time.Duration) []standstill {
 	n := len(all)
 	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, period(length)) <= next.began {
@@ -227,7 +224,7 @@ func join(all []standstill, next standstill, length time.Duration) []standstill 
 	return all
 }
 
-// spend notes whether it is too long for a lease since the fault that began last.
+// spend sets spent if the standstill is too long for a lease.
 func (s *standstill) spend(latest, length time.Duration) {
 	if enough := length - period(length); s.spent == Never && s.woke-s.began > enough {
 		s.spent = max(Later(s.began, enough), latest)

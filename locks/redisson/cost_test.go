@@ -14,8 +14,7 @@ import (
 	service "lockbench/service/redis"
 )
 
-// sentBy counts the commands that clients sent, as MONITOR would show them: what a
-// script calls is the server's own doing and is left out.
+// sentBy counts the commands that clients sent. It does not count commands that scripts call.
 func sentBy(t testing.TB, s *redistest.Server) int {
 	t.Helper()
 	info, err := s.Client.Info(t.Context(), "stats").Result()
@@ -85,7 +84,7 @@ func hasLatch(t testing.TB, s *redistest.Server) bool {
 	return false
 }
 
-// modes are all ways to connect to one master at a time.
+// modes are all connection modes with one master at a time.
 var modes = map[string]func(*testing.T) locks.Store{
 	"single": func(t *testing.T) locks.Store { return redistest.Start(t).Store() },
 	"replicated": func(t *testing.T) locks.Store {
@@ -100,8 +99,8 @@ var modes = map[string]func(*testing.T) locks.Store{
 	"cluster": func(t *testing.T) locks.Store { return redistest.StartCluster(t, 3).Store() },
 }
 
-// cost is what a client has sent since before, without what its library sends to keep
-// its map of the cluster and to connect.
+// cost returns the commands that a client has sent since before, without those of its library for the map of the cluster and
+// for connecting.
 func cost(w *redistest.Wire, before map[string]int) map[string]int {
 	sent := w.Sent()
 	for name, n := range before {
@@ -115,16 +114,16 @@ func cost(w *redistest.Wire, before map[string]int) map[string]int {
 	return sent
 }
 
-// In every connection mode an acquire and its release are one script each, and what
-// else is sent is at most one DEL of latches for both; and a waiter sends nothing while it
-// waits. Counted on the wire, so nothing that a library adds is missed.
+// In every connection mode, an acquire and its release are one script each, and at most one further command, a DEL of latches.
+// A waiter sends nothing while it waits. The test counts on the wire, so it includes the commands that a library
+// adds.
 func TestCostInEveryMode(t *testing.T) {
 	for mode, start := range modes {
 		t.Run(mode, func(t *testing.T) {
 			store := start(t)
 			for name, of := range family {
 				if ofSeveral(name) {
-					continue // several locks, several scripts
+					continue // it has several locks and so several scripts
 				}
 				t.Run(name, func(t *testing.T) {
 					asks := func(wait time.Duration) locks.Request {
@@ -184,7 +183,7 @@ func TestCostInEveryMode(t *testing.T) {
 	}
 }
 
-// A waiter sends what the table of the algorithm says, and nothing while it sleeps.
+// A waiter sends the commands of the algorithm, and nothing while it sleeps.
 func TestWaiterCost(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(hasty), s, 1)
@@ -203,7 +202,7 @@ func TestWaiterCost(t *testing.T) {
 		t.Errorf("%d scripts before it sleeps, want two", n)
 	}
 	quiet := sentBy(t, s)
-	for range 50 { // each of these is one command; the waiter adds none
+	for range 50 { // each of these is one command, and the waiter sends none
 		s.Client.Ping(t.Context())
 	}
 	if n := sentBy(t, s) - quiet; n != 51 {
@@ -221,7 +220,7 @@ func TestWaiterCost(t *testing.T) {
 	if n := s.Calls(t, "evalsha") - before["evalsha"]; n != 4 {
 		t.Errorf("%d scripts, want three of the waiter and the release", n)
 	}
-	// And the other way round.
+	// The opposite order.
 	again := ask(t.Context(), a, request("", time.Minute, time.Hour))
 	give(t, won.lease)
 	other := got(t, again)

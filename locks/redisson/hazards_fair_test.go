@@ -36,7 +36,7 @@ func queueUp(t *testing.T, s *redistest.Server, o redisson.Options, n int, wait 
 	return waiting
 }
 
-// scores are how far ahead of now waiters may be evicted, in the order of the queue.
+// scores returns, in the order of the queue, the times from now until waiters may be evicted.
 func scores(t *testing.T, s *redistest.Server) []time.Duration {
 	t.Helper()
 	var out []time.Duration
@@ -47,7 +47,7 @@ func scores(t *testing.T, s *redistest.Server) []time.Duration {
 	return out
 }
 
-// what may be evicted when.
+// the times at which waiters may be evicted.
 func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
 	for _, test := range []struct {
 		form    redisson.Form
@@ -114,14 +114,14 @@ func TestR2DeadHeadBlocksAll(t *testing.T) {
 	b, _ := open(t, redisson.NewFair(o), s, 2)
 	refuse(t, b, request("", time.Minute, 0))
 	refuse(t, b, request("", time.Minute, 100*time.Millisecond))
-	// 5 minutes for the waiter, and what the holder had left when it came.
+	// 5 minutes for the waiter, and the rest of the holder's lease when it came.
 	if ahead := scores(t, s)[0]; ahead < 5*time.Minute || ahead > 6*time.Minute+time.Second {
 		t.Errorf("the dead waiter is evicted in %v, want 5 to 6 minutes", ahead)
 	}
 	shift = 6*time.Minute + time.Second // the dead waiter's time is over
 	give(t, take(t, b, request("", time.Minute, 0)))
 
-	// The sibling without a queue, in the same way: a dead waiter of RLock is nothing at all.
+	// RLock has no queue, so a dead waiter has no effect.
 	holder, _ := open(t, redisson.New(hasty), s, 3)
 	held = take(t, holder, request("holder", time.Minute, 0))
 	killWaiter(t, s, redisson.New, hasty, 5*time.Minute)
@@ -130,8 +130,7 @@ func TestR2DeadHeadBlocksAll(t *testing.T) {
 	give(t, take(t, next, request("", time.Minute, 0)))
 }
 
-// killWaiter lets a client wait for "a" and cuts it off before it can leave the queue,
-// if there is one.
+// killWaiter lets a client wait for "a" and cuts it off before it can leave the queue.
 func killWaiter(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener, o redisson.Options, wait time.Duration) {
 	t.Helper()
 	there, _ := stopAt(&o, redisson.Parking)
@@ -148,7 +147,7 @@ func killWaiter(t *testing.T, s *redistest.Server, of func(redisson.Options) loc
 	}
 }
 
-// inQueue makes sure that a killed waiter is where it has to be.
+// inQueue checks that a killed waiter is in the queue.
 func inQueue(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	if n := s.Client.LLen(t.Context(), "redisson_lock_queue:{a}").Val(); n != 1 {
@@ -156,7 +155,7 @@ func inQueue(t *testing.T, s *redistest.Server) {
 	}
 }
 
-// those behind a dead head are told to ask again at once.
+// the waiters behind a dead head get a waiting time of zero and ask again at once.
 func TestR3HotSpinBehindADeadHead(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewFair(hasty), s, 1)
@@ -177,14 +176,14 @@ func TestR3HotSpinBehindADeadHead(t *testing.T) {
 	}
 }
 
-// a client whose clock is ahead takes those who wait for dead.
+// a client whose clock is ahead considers the waiters dead.
 func TestR4SkewedClockEvictsLiveWaiters(t *testing.T) {
 	s := redistest.Start(t)
 	holder, _ := open(t, redisson.NewFair(hasty), s, 1)
 	held := take(t, holder, request("holder", time.Minute, 0))
 	queueUp(t, s, hasty, 2, 4*time.Minute)
 	ahead := with(func(o *redisson.Options) {
-		// Beyond what both waiters in turn and the holder are good for.
+		// Beyond the times of both waiters and the holder together.
 		o.Now = func() time.Time { return time.Now().Add(10 * time.Minute) }
 	})
 	skewed, _ := open(t, redisson.NewFair(ahead), s, 2)
@@ -199,7 +198,7 @@ func TestR4SkewedClockEvictsLiveWaiters(t *testing.T) {
 	}
 }
 
-// The same without skew: the third waits for its turn.
+// Without skew, the third client waits for its turn.
 func TestFairServesInTheOrderOfAsking(t *testing.T) {
 	for _, form := range []redisson.Form{redisson.F2, redisson.F3, redisson.F4} {
 		t.Run(string(form), func(t *testing.T) {
@@ -219,8 +218,8 @@ func TestFairServesInTheOrderOfAsking(t *testing.T) {
 	}
 }
 
-// the holder extends its lease beyond what the waiter was told, and the waiter asks
-// again: told less than 0, a client has no timer to wait by.
+// the holder extends its lease beyond the end that the waiter knows. When the waiter asks again, it gets a negative time to
+// wait and sets no timer.
 func TestR6NegativeWait(t *testing.T) {
 	for _, test := range []struct {
 		script   string

@@ -12,10 +12,10 @@ import (
 	"lockbench/locks/redisson"
 )
 
-// Each test here shows a hazard by the id that docs use, and the sibling without it
-// where there is one. What they show is the algorithm's, not a fault of the port.
+// Each test shows the hazard with the id of docs/redisson.md, and a lock without the hazard if there is one. The hazards belong
+// to the algorithm and not to the port.
 
-// R-9: one renewal fails, the link is whole again, and the lock goes all the same.
+// R-9: one renewal fails, the link is restored, and the lock is lost nevertheless.
 func TestR9WatchdogEndsAtOneFailure(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -33,7 +33,7 @@ func TestR9WatchdogEndsAtOneFailure(t *testing.T) {
 			wire.Before("evalsha", once)
 			await(t, "one renewal has failed", failed)
 			if test.dies {
-				// The link is whole again, and still the lock goes while its holder works.
+				// The link is restored, and the lock still ends while its holder works.
 				won := take(t, b, request("", time.Minute, time.Minute))
 				if err := held.Release(t.Context()); err != locks.ErrNotHeld {
 					t.Errorf("release: got %v, want not held", err)
@@ -65,7 +65,7 @@ func TestR12PoisonKeyStopsItsChunk(t *testing.T) {
 	}
 }
 
-// R-14: a release whose reply was lost is sent again and gives back a second hold.
+// R-14: a release whose reply was lost is sent again and releases a second hold.
 func TestR14ReleaseThatIsSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -97,9 +97,8 @@ func TestR14ReleaseThatIsSentAgain(t *testing.T) {
 	}
 }
 
-// R-16: without a latch the second run of a release that did well finds nothing, and
-// Redisson says "not locked by current thread". Here that is unknown: one request was
-// not answered, and may have released it, as it has.
+// R-16: without a latch, the second run of a successful release finds no hold, and Redisson reports "not locked by current
+// thread". The port reports an unknown outcome, because the request without an answer may have released the lock.
 func TestR16ReleaseThatDidWellIsNotFound(t *testing.T) {
 	s := redistest.Start(t)
 	for _, noLatch := range []bool{true, false} {
@@ -114,7 +113,7 @@ func TestR16ReleaseThatDidWellIsNotFound(t *testing.T) {
 	}
 }
 
-// R-19: the time that readers have left is taken for that of the writer.
+// R-19: a read release sets the remaining time of readers for the writer.
 func TestR19ReadReleaseShrinksTheWriter(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -136,7 +135,7 @@ func TestR19ReadReleaseShrinksTheWriter(t *testing.T) {
 	give(t, won)
 }
 
-// R-20: a writer goes on as a reader, and who waits to read sleeps on.
+// R-20: a writer continues as a reader, and waiting readers are not woken.
 func TestR20DowngradeTellsNobody(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -161,14 +160,14 @@ func TestR20DowngradeTellsNobody(t *testing.T) {
 		t.Errorf("the parked reader was woken: %v", a.err)
 	default:
 	}
-	// The end of the last hold does tell.
+	// The end of the last hold sends a message.
 	give(t, own)
 	if won := got(t, waiting); won.err != nil {
 		t.Errorf("the reader after the last release: %v", won.err)
 	}
 }
 
-// R-22: entering again for a shorter time cuts what the outer hold has left.
+// R-22: re-entry with a shorter lease shortens the outer hold.
 func TestR22ShorterReentryCutsTheOuterLease(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(hasty), s, 1)
@@ -185,8 +184,8 @@ func TestR22ShorterReentryCutsTheOuterLease(t *testing.T) {
 	give(t, won)
 }
 
-// R-23: a waiter is stopped between its refusal and its sleep, and the holder releases. A
-// plain lock's message is kept for it. A writer's message is for those who sleep.
+// R-23: a waiter is stopped between its refusal and its sleep, and the holder releases. The message of a plain lock is kept for
+// the waiter. The message of a writer reaches only clients that sleep.
 func TestR23MessageBeforeTheSleep(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -216,7 +215,7 @@ func TestR23MessageBeforeTheSleep(t *testing.T) {
 			select {
 			case won := <-waiting:
 				t.Errorf("got %v, the hazard is that it sleeps although the lock is free", won.err)
-			case <-time.After(200 * time.Millisecond): // and for the hour that the holder had left
+			case <-time.After(200 * time.Millisecond): // and for the remaining hour of the holder's lease
 			}
 			stop()
 			got(t, waiting)
@@ -224,7 +223,7 @@ func TestR23MessageBeforeTheSleep(t *testing.T) {
 	}
 }
 
-// R-25: a writer that enters again adds its lease to what is left.
+// R-25: a writer that enters again adds its lease to the remaining time.
 func TestR25WriteReentryAddsUp(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewReadWrite(hasty), s, 1)
@@ -234,7 +233,7 @@ func TestR25WriteReentryAddsUp(t *testing.T) {
 	if left := pttl(t, s, "a"); left < 29*time.Second {
 		t.Errorf("%v left, the hazard wants three times ten seconds", left)
 	}
-	// The sibling sets the time.
+	// RLock sets the time.
 	b, _ := open(t, redisson.New(hasty), s, 2)
 	for range 3 {
 		take(t, b, locks.Request{Keys: []string{"b"}, Owner: "x", TTL: 10 * time.Second})
@@ -244,7 +243,7 @@ func TestR25WriteReentryAddsUp(t *testing.T) {
 	}
 }
 
-// R-38: a release sets the time of the holds that stay to its own.
+// R-38: a release sets the remaining holds to its own lease.
 func TestR38ReleaseLeavesItsOwnLease(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(hasty), s, 1)
@@ -262,8 +261,8 @@ func TestR38ReleaseLeavesItsOwnLease(t *testing.T) {
 	}
 }
 
-// D-2 with its observable alone: a server whose clock has jumped past the lease
-// answers like one whose key is gone. The simulation jumps clocks for real.
+// D-2: a server whose clock has jumped past the lease answers like one without the key, so the test deletes the key. The
+// simulation shifts clocks.
 func TestD2KeyGoneBeforeItsTime(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.New(with(func(o *redisson.Options) { o.Watchdog = 300 * time.Millisecond })), s, 1)
@@ -324,7 +323,7 @@ func TestR28ChildLeaseShorterThanTheWait(t *testing.T) {
 	}
 }
 
-// R-33: the counter of a fenced lock is as lasting as the server's memory.
+// R-33: the counter of a fenced lock is lost with the server's memory.
 func TestR33CounterBeginsAgain(t *testing.T) {
 	s := redistest.Start(t)
 	a, _ := open(t, redisson.NewFenced(hasty), s, 1)

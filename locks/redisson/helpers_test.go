@@ -16,21 +16,21 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// After the death of a server one goroutine of the client library sleeps for up to a second.
+	// After the death of a server, a goroutine of the client library sleeps for up to a second.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// hasty is the zero Options with pauses that a test can wait for.
+// hasty is the zero Options with short pauses for tests.
 var hasty = redisson.Options{RetryDelayMin: time.Millisecond, RetryDelayMax: 2 * time.Millisecond}
 
-// with is hasty, changed.
+// with returns hasty with a change.
 func with(change func(*redisson.Options)) redisson.Options {
 	o := hasty
 	change(&o)
 	return o
 }
 
-// open opens a client of a server over a wire of its own.
+// open opens a client of a server over a separate wire.
 func open(t testing.TB, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
 	t.Helper()
 	wire := &redistest.Wire{}
@@ -44,7 +44,7 @@ func open(t testing.TB, opener locks.Opener, s *redistest.Server, id int) (locks
 	return l, wire
 }
 
-// request is one for the lock "a".
+// request returns a request for the lock "a".
 func request(owner string, ttl, wait time.Duration) locks.Request {
 	return locks.Request{Keys: []string{"a"}, Owner: owner, TTL: ttl, Wait: wait}
 }
@@ -77,7 +77,7 @@ func give(t testing.TB, lease locks.Lease) {
 	}
 }
 
-// asked is an acquire that goes on elsewhere.
+// asked is an acquire in another goroutine.
 type asked struct {
 	lease locks.Lease
 	err   error
@@ -93,7 +93,7 @@ func ask(ctx context.Context, l locks.Locker, r locks.Request) <-chan asked {
 	return done
 }
 
-// got waits for an acquire that must end.
+// got waits for the end of an acquire.
 func got(t testing.TB, done <-chan asked) asked {
 	t.Helper()
 	select {
@@ -105,7 +105,7 @@ func got(t testing.TB, done <-chan asked) asked {
 	}
 }
 
-// reached tells each time a client is at a point, and lets it go on at once.
+// reached reports each time when a client reaches a point, and lets it continue.
 func reached(p redisson.Point) (redisson.Options, <-chan struct{}) {
 	at := make(chan struct{}, 1024)
 	return with(func(o *redisson.Options) {
@@ -149,7 +149,7 @@ func await(t testing.TB, what string, c <-chan struct{}) {
 	}
 }
 
-// pttl is what the server keeps a key for.
+// pttl returns the remaining time to live of a key.
 func pttl(t testing.TB, s *redistest.Server, key string) time.Duration {
 	t.Helper()
 	d, err := s.Client.PTTL(t.Context(), key).Result()
@@ -159,7 +159,7 @@ func pttl(t testing.TB, s *redistest.Server, key string) time.Duration {
 	return d
 }
 
-// calls counts what the server has executed, what scripts call included.
+// calls counts the commands that the server has executed, including those of scripts.
 func calls(t testing.TB, s *redistest.Server, commands ...string) int {
 	t.Helper()
 	n := 0
@@ -169,7 +169,7 @@ func calls(t testing.TB, s *redistest.Server, commands ...string) int {
 	return n
 }
 
-// left are the keys in the server, but for latches, which are swept a little later.
+// left returns the keys in the server, except latches, which are deleted later.
 func left(t testing.TB, s *redistest.Server) []string {
 	t.Helper()
 	keys, err := s.Client.Keys(t.Context(), "*").Result()

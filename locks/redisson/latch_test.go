@@ -11,8 +11,8 @@ import (
 	"lockbench/locks/redisson"
 )
 
-// A client is closed while others of its goroutines release: each release ends one way or
-// the other, and nothing of the client goes on. The race detector looks on.
+// A client is closed while other goroutines release its locks. Each release ends, and no goroutine of the client remains. The
+// test is for the race detector.
 func TestCloseWhileReleasing(t *testing.T) {
 	s := redistest.Start(t)
 	for range 30 {

@@ -12,15 +12,15 @@ import (
 	"lockbench/locks/redisson"
 )
 
-// family are the locks, as they are on one master.
+// family are the locks in their form for one master.
 var family = map[string]func(redisson.Options) locks.Opener{
 	"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite,
 	"redisson-fenced": redisson.NewFenced, "redisson-spin": redisson.NewSpin, "redisson-wait": redisson.NewWait,
 	"redisson-multi": redisson.NewMulti, "redisson-redlock": redlockOfOne,
 }
 
-// redlockOfOne is the RedLock whose masters are one: what it says to bad use does not depend on
-// their number, and tests see what it leaves on each.
+// redlockOfOne is RedLock with a single master. Its errors for wrong calls do not depend on the number of masters, and tests can
+// check the remaining keys.
 func redlockOfOne(o redisson.Options) locks.Opener {
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 		c.Store.Topology = locks.Independent
@@ -28,7 +28,7 @@ func redlockOfOne(o redisson.Options) locks.Opener {
 	}
 }
 
-// ofSeveral says whether a lock is made of others, each on a master.
+// ofSeveral reports whether a lock consists of locks on several masters.
 func ofSeveral(name string) bool { return name == "redisson-multi" || name == "redisson-redlock" }
 
 func eachOf(t *testing.T, test func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener)) {
@@ -88,7 +88,7 @@ func TestReleaseTwice(t *testing.T) {
 		if err := inner.Release(t.Context()); !errors.Is(err, locks.ErrNotHeld) {
 			t.Errorf("second release: got %v, want not held", err)
 		}
-		give(t, outer) // the second release has not taken this hold away
+		give(t, outer) // the second release has not ended this hold
 	})
 }
 
@@ -114,7 +114,7 @@ func TestClosedClient(t *testing.T) {
 	})
 }
 
-// Close frees who waits, and takes them out of the queue.
+// Close ends the waits and removes the waiters from the queue.
 func TestCloseWhileWaiting(t *testing.T) {
 	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
 		a, _ := open(t, of(hasty), s, 1)
@@ -137,8 +137,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 	})
 }
 
-// A context that ends in each phase leaves no lock behind for longer than its lease,
-// and no place in a queue.
+// If the context ends in any phase, no lock remains for longer than its lease, and no entry remains in a queue.
 func TestCancelledInEachPhase(t *testing.T) {
 	for name, of := range family {
 		for _, phase := range []redisson.Point{redisson.Refused, redisson.Subscribed, redisson.Parking} {
@@ -186,7 +185,7 @@ func TestCancelledInEachPhase(t *testing.T) {
 	})
 }
 
-// A grant whose reply is lost: sent once, unknown, and its lease cleans up.
+// A grant whose reply is lost is sent once and has an unknown outcome. Its lease can release the lock.
 func TestLostGrant(t *testing.T) {
 	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
 		a, wire := open(t, of(hasty), s, 1)
@@ -198,7 +197,7 @@ func TestLostGrant(t *testing.T) {
 			t.Fatal("granted; the test is void")
 		}
 		if _, name, _ := strings.Cut(t.Name(), "/"); ofSeveral(name) {
-			// It gives back what it does not know of by itself, so that taken is true.
+			// The lock releases the unknown grant by itself, so that "taken" is true.
 			if !errors.Is(err, locks.ErrTaken) || lease != nil {
 				t.Errorf("got %v, %v, want taken: it was given back", lease, err)
 			}
@@ -255,8 +254,8 @@ func TestCleanupOfAMultiLockReleasesNothing(t *testing.T) {
 	}
 }
 
-// A RedLock's release of which one master out of three hears in time is unknown, and one that is
-// repeated asks the others: what the first has given back is not taken for lost.
+// If only one of three masters answers a release of RedLock in time, its outcome is unknown. A repeated release asks the other
+// masters, and does not report the released lock as lost.
 func TestRepeatedReleaseOfARedLock(t *testing.T) {
 	servers, store := independent(t, 3)
 	a, wire := openOn(t, redisson.NewRedLock(with(func(o *redisson.Options) { o.Retries = -1 })), store, 1)
@@ -265,7 +264,7 @@ func TestRepeatedReleaseOfARedLock(t *testing.T) {
 	unsent := errors.New("kept back")
 	for i, says := range [][]error{
 		{nil, unsent, unsent}, // the first is answered
-		{nil, unsent},         // of two that are left, one
+		{nil, unsent},         // one of the two remaining ones
 		{nil},                 // and the last, though a majority was enough before
 	} {
 		var next func() error

@@ -22,16 +22,14 @@ import (
 	"lockbench/locks/setnx"
 )
 
-// BenchmarkPace compares three locks in one run, uncontended, each client on a name of
-// its own:
+// BenchmarkPace compares three locks in one run without contention. Each client has its own name:
 //
 //	bare     set-nx: SET NX, and a script of GET and DEL
-//	scripts  the two scripts of redisson and nothing else: what any port has to pay
+//	scripts  only the two scripts of redisson, which is the minimum for a port
 //	ours     redisson
 //
-// Each ratio is given twice: of the pace, and of the processor time that clients and
-// server have spent, which does not depend on who else is on the machine.
-// scripts/bare is what the algorithm leaves at best.
+// Each ratio is measured for the pace and for the processor time of clients and server, which does not depend on the load of
+// the machine. scripts/bare is the best ratio that the algorithm permits.
 //
 //	go test -run '^$' -bench Pace -benchtime 100000x ./locks/redisson/
 func BenchmarkPace(b *testing.B) {
@@ -48,7 +46,7 @@ func BenchmarkPace(b *testing.B) {
 				}
 				pace(b, all[i], 10) // connects, loads the scripts
 			}
-			// Alternating slices of the work, so that the machine's moods hit all of them.
+			// Slices of the work alternate, so that changes of the load affect all locks.
 			const slices = 20
 			rounds := max(1, b.N/clients/slices)
 			b.ResetTimer()
@@ -76,7 +74,7 @@ func BenchmarkPace(b *testing.B) {
 	}
 }
 
-// processorTime is what this process and the server have used so far.
+// processorTime returns the processor time of this process and of the server so far.
 func processorTime(b *testing.B, s *redistest.Server) time.Duration {
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {

@@ -28,8 +28,8 @@ func openOn(t testing.TB, opener locks.Opener, store locks.Store, id int) (locks
 	return l, wire
 }
 
-// In a cluster a lock's keys stay in its slot, waiters are woken through the shard, and
-// one watchdog renews locks of many slots.
+// In a cluster, all keys of a lock are in one slot, waiters are woken through the shard, and one watchdog renews locks of many
+// slots.
 func TestCluster(t *testing.T) {
 	if os.Getenv("LOCKBENCH_LONG") == "" {
 		t.Skip("not steady enough yet for every machine: make long runs it")
@@ -66,7 +66,7 @@ func TestCluster(t *testing.T) {
 			for i := range 8 { // in many slots
 				held = append(held, take(t, a, locks.Request{Keys: []string{fmt.Sprint(name, "-kept-", i)}}))
 			}
-			// All outlive their first lease.
+			// All locks outlast their first lease.
 			refuse(t, b, locks.Request{Keys: []string{name + "-kept-7"}, TTL: time.Minute, Wait: 3 * time.Second})
 			for _, lease := range held {
 				give(t, lease)
@@ -75,7 +75,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// names whose braces mark nothing: the side keys are in other slots than the lock.
+// if the braces in a name do not enclose a hash tag, the side keys are in other slots than the lock.
 func TestR39StrayBracesLeaveTheSlot(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	a, _ := openOn(t, redisson.New(with(func(o *redisson.Options) { o.Retries = -1 })), c.Store(), 1)
@@ -107,15 +107,14 @@ func TestClusterNeverResendsAnAcquire(t *testing.T) {
 	give(t, lease)
 }
 
-// patient waits for a replica that answers, however busy the machine is, and impatient asks one
-// that does not.
+// patient waits for a replica that answers, however busy the machine is. impatient waits for a replica that does not answer.
 var (
 	patient   = with(func(o *redisson.Options) { o.SyncTimeout = 20 * time.Second })
 	impatient = with(func(o *redisson.Options) { o.SyncTimeout, o.Retries = 100*time.Millisecond, 1 })
 )
 
-// The replication check: with no replica there is nothing to ask, with one that does
-// not answer there is no lock.
+// The replication check: without a replica there is no check, and with a replica that does not answer the lock is not
+// granted.
 func TestWaitNeedsAReplica(t *testing.T) {
 	master := redistest.Start(t)
 	alone, _ := open(t, redisson.NewWait(patient), master, 1)
@@ -210,8 +209,8 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 	}
 }
 
-// nothing is taken off for the time that the asking took. When the third master
-// answers, the first two have let the lock go, and it is believed for its whole ttl.
+// RedLock does not subtract the duration of its requests from the lease. When the third master answers, the lease on the
+// first two has ended, and the client believes in the lock for the whole ttl.
 func TestR31NoValidity(t *testing.T) {
 	servers, store := independent(t, 3)
 	a, wire := openOn(t, redisson.NewRedLock(hasty), store, 1)
