@@ -86,7 +86,7 @@ func persists(f Finding, after Result) bool {
 			// The second session of the finding is the one that works longest, which may change.
 			return x.Event == f.Event && x.Class >= f.Class
 		case "released-without-holding":
-			// Of two sessions that contradict each other, a later sign decides which one is wrong. Another check may
+			// If two sessions contradict each other, a later sign decides which one is wrong. Another check may
 			// report the defect instead; see takesBack.
 			return slices.Contains(x.Sessions, f.Sessions[0]) || x.Rule == f.Rule && slices.Contains(f.Sessions, x.Sessions[0])
 		case "token-fell":

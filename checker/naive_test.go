@@ -204,8 +204,8 @@ func (n naive) inForce(s *history.Session, p int, most bool) time.Duration {
 	default:
 		deadline = asked.Time + asked.TTL
 	}
-	// Of the renewals that were called by then, those count that no later renewal has certainly replaced. For a renewal
-	// without an answer, only the requested length is certain.
+	// A renewal that was called by then counts unless a later renewal has certainly replaced it. For a renewal without an
+	// answer, only the requested length is certain.
 	ok := func(op history.Op) bool {
 		return op.F == history.Renew && op.Outcome == history.Done && op.Return <= p && n.claims(s, op.Return)
 	}

@@ -14,8 +14,8 @@ type session struct {
 	// last is the position by which the hold must have ended: the return of a release with ok, or
 	// of a release that was answered "not held".
 	last uint32
-	// Of the releases that were answered "not held", notHeld is the earliest return, notHeldCall the
-	// earliest call, and notHeldLast the latest return.
+	// notHeld is the earliest return of a release that was answered "not held", notHeldCall the earliest
+	// call of one, and notHeldLast the latest return.
 	notHeld, notHeldCall, notHeldLast uint32
 	owner                             uint32
 	kin                               bool // its owner has other sessions
