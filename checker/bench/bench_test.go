@@ -1,16 +1,13 @@
-// Package bench measures how fast histories are judged, and says what it was to be.
-// `make bench-checker` runs it; `go test` only checks that what is measured is what it
-// is said to be.
+// Package bench measures how fast histories are judged and compares the results with goals. `make bench-checker` runs it;
+// `go test` only checks the measured histories.
 //
-// Each [Row] has a goal. Where a goal is a ratio, both sides are measured in the same
-// run. For porcupine that is the same history, and porcupine in its best form, one
-// search for each lock. What may take all time or memory there is runs in a process of
-// its own; what it cannot do within its limits counts as the limit, and is said.
+// Each [Row] has a goal. If a goal is a ratio, both sides are measured in the same run. Ratios to porcupine use the same
+// history, and porcupine in its best form: one search for each lock. Work that may need unlimited time or memory runs in
+// a separate process with limits. If it exceeds a limit, the table has the limit and says so.
 //
-// Times are the best of several runs, memory already there ("warm"), because that is
-// what repeats. The cost of the first run ("cold") stands next to it. In ratios to
-// porcupine they are times of the day, for both sides; elsewhere the time that was
-// computed, where the system tells it.
+// Times are the best of several runs with memory already allocated ("warm"), because these are repeatable. The cost of the
+// first run ("cold") is next to them. Ratios to porcupine compare wall-clock times. Other rows have processor time where
+// the system reports it.
 package bench
 
 import (
@@ -33,7 +30,7 @@ var (
 	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history, and a checker of the time that is computed")
 )
 
-// roleVariable tells a process that a benchmark starts what it is for.
+// roleVariable is the environment variable with the role of a process that a benchmark starts.
 const roleVariable = "LOCKBENCH_BENCH_CHILD"
 
 func TestMain(m *testing.M) {
@@ -53,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child is this program as a process of its own, in a role.
+// child returns the command that runs this program in a role.
 func child(ctx context.Context, role string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
@@ -62,12 +59,12 @@ func child(ctx context.Context, role string) *exec.Cmd {
 
 // Options are the settings of a run.
 type Options struct {
-	Quick bool // a tenth of everything, for a look
+	Quick bool // a tenth of everything, for a quick result
 	Seed  uint64
 	Limit time.Duration // for porcupine on a history, and for a checker
 }
 
-// scale is how many of n operations are used.
+// scale returns the number of operations to use instead of n.
 func (o Options) scale(n int) int {
 	if o.Quick {
 		return n / 10
@@ -79,8 +76,7 @@ func (o Options) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }
 
-// BenchmarkChecker measures everything that the checker promises, prints the table, and
-// fails where a goal is missed.
+// BenchmarkChecker measures all rows, prints the table, and fails if a goal is missed.
 //
 //	go test -run '^$' -bench '^BenchmarkChecker$' -benchtime 1x -timeout 2h ./checker/bench
 //	go test ... -bench '^BenchmarkChecker$/^cost$' -short ./checker/bench -limit 10s          one part, a tenth of it
@@ -116,7 +112,7 @@ func BenchmarkChecker(b *testing.B) {
 		})
 	}
 	if len(all) == 0 {
-		return // none was asked for
+		return // no row was requested
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%s\n\n", machine())
@@ -131,7 +127,7 @@ func BenchmarkChecker(b *testing.B) {
 	}
 }
 
-// writePage puts the table into docs/contributing/bench.md.
+// writePage writes the table into docs/contributing/bench.md.
 func writePage(table string) error {
 	const page, begins, ends = "../../docs/contributing/bench.md", "<!-- measured -->\n", "<!-- /measured -->"
 	text, err := os.ReadFile(page)

@@ -6,7 +6,7 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// Case is a history by its recipe, so that two processes can make the same one.
+// Case has the parameters of a history, so that two processes can generate the same one.
 type Case struct {
 	Name    string      `json:"name"`
 	Model   sweep.Model `json:"model"`
@@ -14,13 +14,13 @@ type Case struct {
 	Locks   int         `json:"locks"`
 	Clients int         `json:"clients"` // of each lock
 	Unknown float64     `json:"unknown"` // share of operations
-	Lost    int         `json:"lost"`    // so many acquires are lost on their way, at even distances
-	Late    bool        `json:"late"`    // near the end two hold at once
+	Lost    int         `json:"lost"`    // the number of acquires that are lost on the way, at even distances
+	Late    bool        `json:"late"`    // two clients hold at once near the end
 	Shared  bool        `json:"shared"`  // most acquires are those of readers
 	Seed    uint64      `json:"seed"`
 }
 
-// Histories makes the history of each lock.
+// Histories generates the history of each lock.
 func (c Case) Histories() []*sweep.Ops {
 	all := make([]*sweep.Ops, max(1, c.Locks))
 	for i := range all {
@@ -30,20 +30,20 @@ func (c Case) Histories() []*sweep.Ops {
 	return all
 }
 
-// bencher is a client: idle, waiting, holding, or cleaning up.
+// bencher is a client that is idle, waits, holds, or cleans up.
 type bencher struct {
-	op      int // what it has outstanding, or -1
+	op      int // the outstanding operation, or -1
 	session uint32
-	outer   []uint32 // sessions that it holds besides: those of a reentrant lock
+	outer   []uint32 // outer sessions of a reentrant lock
 	owner   uint32
 	depth   int
 	shared  bool
 	holds   bool
-	cleans  bool // something of it is unknown: it releases until it is answered
+	cleans  bool // an outcome is unknown, so it releases until it gets an answer
 }
 
-// one plays clients that fight for a lock. Who waits longest is not served first, and
-// some give up. Who does not know whether it was granted the lock gives it back.
+// one simulates clients that compete for a lock. Waiters are served in random order, and some give up. A client that does not
+// know whether it was granted the lock releases it.
 func (c Case) one(rng *rand.Rand, ops int) *sweep.Ops {
 	o := &sweep.Ops{All: make([]sweep.Op, 0, ops)}
 	clients := make([]bencher, c.Clients)
@@ -117,7 +117,7 @@ func (c Case) acquire(rng *rand.Rand, o *sweep.Ops, b *bencher, sessions *uint32
 	o.All = append(o.All, sweep.Op{Call: at, Ret: at + 1, Session: b.session, Kind: kind, Out: sweep.OK})
 }
 
-// acquired answers an acquire if it can be, and says whether anything happened.
+// acquired answers an acquire if possible, and reports whether anything happened.
 func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, at uint32, over bool) bool {
 	i := b.op
 	switch {
@@ -125,7 +125,7 @@ func (c Case) acquired(rng *rand.Rand, o *sweep.Ops, b *bencher, l *benchLock, a
 		l.acquire(b)
 		b.op, b.holds, b.depth = -1, true, b.depth+1
 		if c.Model.Reentrant && b.depth == 1 && rng.IntN(4) == 0 && !over {
-			b.holds = false // enters again before it leaves
+			b.holds = false // enters again before its release
 		}
 		o.All[i].Ret = at
 		if b.depth == 1 && b.holds && rng.Float64() < c.Unknown/2 {
@@ -159,21 +159,21 @@ func (c Case) released(rng *rand.Rand, o *sweep.Ops, b *bencher, at uint32) {
 	b.leave()
 }
 
-// leave goes back to the session around the one that is over.
+// leave returns to the outer session.
 func (b *bencher) leave() {
 	if n := len(b.outer); n > 0 {
 		b.session, b.outer = b.outer[n-1], b.outer[:n-1]
 	}
 }
 
-// late grants the lock, near the end, to a client that is refused, while another holds.
+// late changes a refusal near the end to a grant while another client holds.
 func late(o *sweep.Ops) {
 	for i := len(o.All) - 1; i > 0; i-- {
 		if o.All[i].Kind != sweep.Acquire || o.All[i].Out != sweep.OK {
 			continue
 		}
 		for j := i - 1; j >= 0; j-- {
-			// j is granted while i is about to be, and holds on: without its release.
+			// j is granted shortly before i, and keeps the lock because its release is removed.
 			if o.All[j].Kind == sweep.Acquire && o.All[j].Out == sweep.OK && o.All[j].Ret < o.All[i].Ret && o.All[j].Ret > o.All[i].Call {
 				drop(o, o.All[j].Session)
 				return
@@ -182,7 +182,7 @@ func late(o *sweep.Ops) {
 	}
 }
 
-// drop makes the releases of a session into acquires that were refused.
+// drop replaces the releases of a session by refused acquires.
 func drop(o *sweep.Ops, session uint32) {
 	last := uint32(0)
 	for _, op := range o.All {
@@ -197,7 +197,7 @@ func drop(o *sweep.Ops, session uint32) {
 	renumber(o)
 }
 
-// renumber gives sessions their numbers in the order of their acquires.
+// renumber numbers sessions in the order of their acquires.
 func renumber(o *sweep.Ops) {
 	number := map[uint32]uint32{}
 	for i, op := range o.All {
@@ -210,7 +210,7 @@ func renumber(o *sweep.Ops) {
 	}
 }
 
-// benchLock is a lock that is right.
+// benchLock is a correct lock.
 type benchLock struct {
 	reentrant bool
 	readers   int

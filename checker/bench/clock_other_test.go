@@ -4,7 +4,7 @@ package bench
 
 import "time"
 
-// now is the time of day: how long a process has computed is not asked for here.
+// now returns the wall-clock time, because the processor time is not available here.
 func now() time.Duration { return time.Since(began) }
 
 var began = time.Now()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// now is how long this process has computed, on whatever core. On a busy machine that
-// says more of the work than the time of day does.
+// now returns the processor time of this process. On a busy machine it measures the work better than the wall clock.
 func now() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

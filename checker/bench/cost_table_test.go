@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// measuredCost is what a case took, of one length and of ten times that.
+// measuredCost is the cost of a case for one length and for ten times that length.
 type measuredCost struct {
 	Cost
 	small, large       took
 	smallLen, largeLen int
 }
 
-// growth is how much longer a step takes of ten times the history, and whether that is
-// within the goal. What takes no time worth telling is.
+// growth returns the factor by which a step takes longer for ten times the history, and whether the factor meets the goal. A step
+// that takes hardly any time meets it.
 func (m measuredCost) growth(step string) (ratio float64, ok bool) {
 	small, large := m.small[step], m.large[step]
 	ratio = large.Took.Seconds() / max(small.Took, time.Microsecond).Seconds()
 	return ratio, large.GaveUp == "" && (ratio <= growthGoal || large.Took < worthTelling)
 }
 
-// costRows measures all cases in two lengths. Of the shorter one ten are judged one after
-// the other, for what is compared to have the same size in memory: one that fits into the
-// caches of a processor is judged in half the time, whatever the checkers do.
+// costRows measures all cases in two lengths. It judges ten copies of the shorter history, so that both measurements use the same
+// amount of memory. A history that fits into the caches of the processor would be judged faster.
 func costRows(ctx context.Context, o Options) (rows []Row, err error) {
 	cases, err := chosen()
 	for _, c := range cases {
@@ -52,7 +51,7 @@ func costRows(ctx context.Context, o Options) (rows []Row, err error) {
 	return rows, err
 }
 
-// millions reads and judges a million events of each case, within the time and memory that are allowed.
+// millions reads and judges a million events of each case within the limits of time and memory.
 func millions(ctx context.Context, o Options) (rows []Row, err error) {
 	n := o.scale(1_000_000)
 	cases, err := chosen()

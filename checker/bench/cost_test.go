@@ -17,41 +17,41 @@ import (
 	"lockbench/internal/history"
 )
 
-// The limits of a case: ten times the history, no more than so many times the time,
-// which n log n stays below; and a million events within so much memory.
+// The limits of a case: the factor of the time for ten times the history, which n log n does not reach; and the memory for a
+// million events.
 const (
 	growthGoal = 15
 	memoryGoal = 4 << 30
-	// worthTelling is what a checker must take before its growth means anything.
+	// worthTelling is the least time of a checker for which growth is computed.
 	worthTelling = 2 * time.Millisecond
 )
 
-// The steps of a measurement: reading the lines, and judging them.
+// The steps of a measurement: reading the lines and judging the history.
 const (
 	stepRead  = "reading"
 	stepJudge = "judging"
 )
 
-// steps are all steps in their order.
+// steps has all steps in their order.
 var steps = []string{stepRead, stepJudge}
 
-// costRequest is what the child reads.
+// costRequest is the input of the child.
 type costRequest struct {
 	Case   string
 	Events int
-	Copies int           // so many of it, one after the other; figures are for one
-	Steps  []string      // those to take
-	Once   bool          // and not several times for the best
+	Copies int           // the number of copies to judge; figures are for one copy
+	Steps  []string      // the steps to measure
+	Once   bool          // measure once, instead of several times for the best
 	Limit  time.Duration // of a step
 	Memory uint64
 }
 
-// costStep is a line that the child writes for each step.
+// costStep is the line that the child writes for each step.
 type costStep struct {
 	Step   string
 	Took   time.Duration
-	Memory uint64 // the most that was in use so far
-	GaveUp string // time, memory: Took is the limit of time
+	Memory uint64 // the maximum so far
+	GaveUp string // "time" or "memory"; Took is then the limit
 }
 
 func (s costStep) String() string {
@@ -64,7 +64,7 @@ func (s costStep) String() string {
 	return "over " + round(s.Took).String()
 }
 
-// serveCost is the child: it makes a history, and takes the steps one after the other.
+// serveCost is the child: it generates a history and measures the steps one after the other.
 func serveCost(in io.Reader, out io.Writer) error {
 	var r costRequest
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
@@ -88,7 +88,7 @@ func serveCost(in io.Reader, out io.Writer) error {
 		}
 	}
 	taken := make(chan costStep)
-	var at atomic.Int64 // the step that is being taken
+	var at atomic.Int64 // the current step
 	var since atomic.Int64
 	since.Store(int64(now()))
 	go func() {
@@ -138,16 +138,15 @@ func serveCost(in io.Reader, out io.Writer) error {
 			}
 		}
 		if gaveUp != "" {
-			// The step goes on in the background; this process is about to end.
+			// The step continues in the background, but this process ends.
 			return answers.Encode(costStep{Step: r.Steps[at.Load()], Took: r.Limit, Memory: most, GaveUp: gaveUp})
 		}
 	}
 }
 
-// fastest is what one run takes in the best of some blocks. A block has as many runs as
-// make it long enough for the clock, which is exact to a few milliseconds where a process
-// has several threads, and for the collector of garbage to come by. What is long by
-// itself is run once.
+// fastest returns the time of one run in the best of several blocks. A block has enough runs for the resolution of the clock, which
+// is a few milliseconds for a process with several threads, and for the garbage collector to run. Long runs are measured
+// once.
 func fastest(run func(), once bool) time.Duration {
 	const blocks, block, long = 3, 50 * time.Millisecond, time.Second
 	var least time.Duration
@@ -170,12 +169,11 @@ func fastest(run func(), once bool) time.Duration {
 	return least
 }
 
-// took is what each step of a case has taken, by its name.
+// took has the cost of each step of a case by its name.
 type took map[string]costStep
 
-// costOf measures a case in a process of its own. A step that comes to the limit ends
-// that process; the steps after it are taken in another one. What is judged by all
-// checkers is not tried where one of them came to its limit.
+// costOf measures a case in a child process. A step that reaches a limit ends the process, and the next steps run in another one.
+// The step with all checkers is skipped if one of them reached its limit.
 func costOf(ctx context.Context, o Options, c Cost, events, copies int, steps []string, once bool) (took, error) {
 	all := took{}
 	for left := steps; len(left) > 0; {
@@ -196,7 +194,7 @@ func costOf(ctx context.Context, o Options, c Cost, events, copies int, steps []
 	return all, nil
 }
 
-// worst is a step that gave up, if any did.
+// worst returns a step that reached a limit, if there is one.
 func (t took) worst() costStep {
 	for _, s := range t {
 		if s.GaveUp != "" {
@@ -206,7 +204,7 @@ func (t took) worst() costStep {
 	return costStep{}
 }
 
-// costInChild takes steps until one comes to a limit, which is the last one then.
+// costInChild measures steps until one reaches a limit.
 func costInChild(ctx context.Context, r costRequest) ([]costStep, error) {
 	asked, err := json.Marshal(r)
 	if err != nil {

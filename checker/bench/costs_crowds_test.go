@@ -45,7 +45,7 @@ func queued(s *script, n int) {
 	}
 }
 
-// undetermined: each was granted its lease at some time in its wait, and may hold on.
+// undetermined: each client was granted its lease at some time during its wait, and may still hold.
 func undetermined(s *script, n int) {
 	for first := 0; first < n/2; first += crowdMax {
 		last := min(first+crowdMax, n/2)
@@ -123,14 +123,14 @@ func deaths(s *script, n int) {
 	}
 }
 
-// shared is an acquire as a reader, in one of few clients.
+// shared is an acquire as a reader by one of a few clients.
 func (s *script) shared(process int, session string, ttl time.Duration) {
 	e := s.ask(process, session, "a", ttl, 0)
 	e.Mode, e.Client = locks.Shared, int32(process%clients)
 	s.granted(process, session, ttl).Client = int32(process % clients)
 }
 
-// readers: as many as there are clients at a time.
+// readers: as many readers as clients at a time.
 func readers(s *script, n int) {
 	s.header.Model = history.Model{history.RW}
 	for i := range n / 6 {
@@ -156,7 +156,7 @@ func crowd(s *script, n int) {
 	}
 }
 
-// doubted: what refused the writers can only be readers of unknown outcome.
+// doubted: only readers with unknown outcome can be the reason for the refusals of the writers.
 func doubted(s *script, n int) {
 	s.header.Model = history.Model{history.RW}
 	const group = 10
@@ -178,7 +178,7 @@ func doubted(s *script, n int) {
 	}
 }
 
-// unknownAcquires: any of them may be why others were refused.
+// unknownAcquires: any of them may be the reason for the refusals of others.
 func unknownAcquires(s *script, n int) {
 	for i := range n / 8 {
 		s.ask(i+1, id(i), "a", 0, 0)
@@ -204,7 +204,7 @@ func unknownWrites(s *script, n int) {
 	}
 }
 
-// looks: reads that stand under no session and name no key.
+// looks: reads without a session and without a key.
 func looks(s *script, n int) {
 	for i := range n / 6 {
 		s.take(0, id(i), "a", 0)
@@ -238,7 +238,7 @@ func left(s *script, n int) {
 	}
 	s.take(0, id(0), "a", ttl)
 	s.done(0, history.Release, id(0))
-	for part := range slices.Chunk(names, 200_000) { // a line has its limit
+	for part := range slices.Chunk(names, 200_000) { // the length of a line is limited
 		s.probe(history.Left{Names: part, Ending: part})
 	}
 }

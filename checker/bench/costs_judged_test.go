@@ -22,8 +22,7 @@ func readCost(t testing.TB, c Cost, n int) *history.History {
 	return h
 }
 
-// The histories whose cost is measured are legal, as long as they are said to be, and
-// judged as they were made to be.
+// The measured histories are well-formed, have their stated length, and get their intended verdict.
 func TestCostsAreJudged(t *testing.T) {
 	for _, c := range costs() {
 		t.Run(c.name, func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestCostsAreJudged(t *testing.T) {
 	}
 }
 
-// mentioned is how many names the probes say are left.
+// mentioned returns the number of remaining names in the facts of probes.
 func mentioned(h *history.History) (n int) {
 	for _, pos := range h.Probes {
 		if left := h.Events[pos].Facts.Left; left != nil {
@@ -79,7 +78,7 @@ func TestCostInChild(t *testing.T) {
 			t.Errorf("step %s: got %+v", r.Steps[i], s)
 		}
 	}
-	// A step is taken for longer than it takes to look at the limits.
+	// A step takes longer than the interval between checks of the limits.
 	short, little := r, r
 	short.Limit, little.Memory = 0, 1
 	for want, r := range map[string]costRequest{"time": short, "memory": little} {

@@ -7,9 +7,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// goodRun is what a run without a finding looks like: clients that wait for one of many
-// locks, work, and give back, while faults come and go. As many keys, stretches and
-// faults come with more events.
+// goodRun is a run without findings: clients wait for one of many locks, work, and release it, while faults begin and heal. The
+// numbers of keys, recovery periods and faults grow with the number of events.
 func goodRun(s *script, n int) {
 	keys := max(2, n/100)
 	s.header.Bounds = &history.Bounds{GrantsBefore: 1, GrantsAfter: 1, Bites: 1}
@@ -49,7 +48,7 @@ func oneKey(s *script, n int) {
 	s.ask(0, id(0), "a", ttl, time.Second)
 	for i := range n / 4 {
 		c, next := i%clients, (i+1)%clients
-		s.ask(next, id(i+1), "a", ttl, time.Second) // while the one before it holds
+		s.ask(next, id(i+1), "a", ttl, time.Second) // while the previous one holds
 		s.granted(c, id(i), ttl)
 		s.done(c, history.Release, id(i))
 	}
@@ -93,7 +92,7 @@ func asked(s *script, n int) {
 	s.done(0, history.Release, id(0))
 }
 
-// refusedRenewals: a lease that has run out, of which a client does not let go.
+// refusedRenewals: a client that renews a lease that has ended again and again.
 func refusedRenewals(s *script, n int) {
 	s.take(0, id(0), "a", time.Millisecond)
 	s.now += time.Second
@@ -103,7 +102,7 @@ func refusedRenewals(s *script, n int) {
 	}
 }
 
-// sleepers: all but the last of each crowd overstay.
+// sleepers: all clients of each crowd except the last one overstay.
 func sleepers(s *script, n int) {
 	for first := 0; first < n/6; first += crowdMax {
 		last := min(first+crowdMax, n/6)

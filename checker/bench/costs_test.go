@@ -9,16 +9,15 @@ import (
 	"lockbench/checker"
 )
 
-// Cost is a history in which there is much of one thing. What it costs to judge must
-// grow like sorting, however much there is.
+// Cost is a kind of history with many events of one kind. The cost to judge it must grow like sorting.
 type Cost struct {
 	name    string
 	what    string
-	verdict checker.Verdict // the history is legal where it is valid
+	verdict checker.Verdict // the expected verdict
 	make    func(s *script, n int)
 }
 
-// history makes the lines of about n events; of a case that has few events, as much of n.
+// history generates the lines of about n events. Cases with few events use n for another size.
 func (c Cost) history(n int) ([]byte, error) {
 	var s script
 	c.make(&s, n)
@@ -37,13 +36,13 @@ const (
 
 func id(i int) string { return fmt.Sprint("s", i) }
 
-// chosen are the cases that the command line names.
+// chosen returns the cases that the command line names.
 func chosen() ([]Cost, error) {
 	named, err := regexp.Compile(*caseFlag)
 	return slices.DeleteFunc(costs(), func(c Cost) bool { return err == nil && !named.MatchString(c.name) }), err
 }
 
-// costs are all cases.
+// costs has all cases.
 func costs() []Cost {
 	return []Cost{
 		{name: "run", what: "a good run of many keys, with many quiet stretches", make: goodRun},

@@ -7,7 +7,7 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// judged runs the checker over all locks of a case, once.
+// judged judges all locks of a case once.
 func judged(m sweep.Model, all []*sweep.Ops) (worst verdict) {
 	for _, o := range all {
 		worst = max(worst, verdictOf(sweep.Check(m, o)))
@@ -15,7 +15,7 @@ func judged(m sweep.Model, all []*sweep.Ops) (worst verdict) {
 	return worst
 }
 
-// verdict is the result of a check in one word; worse is greater.
+// verdict is the verdict of a check; worse is greater.
 type verdict int
 
 const (
@@ -36,7 +36,7 @@ func verdictOf(r sweep.Result) verdict {
 	return valid
 }
 
-// expect is an error if a case is not judged as it was made.
+// expect returns an error if a case does not get its intended verdict.
 func expect(c Case, got verdict) error {
 	want := valid
 	if c.Late {
@@ -48,7 +48,7 @@ func expect(c Case, got verdict) error {
 	return nil
 }
 
-// ratios compares with porcupine.
+// ratios measures the ratios to porcupine.
 func ratios(ctx context.Context, o Options) ([]Row, error) {
 	const porcupineNeeds = 12 << 30
 	limit := Limit{Time: o.Limit, Memory: memoryFor(porcupineNeeds)}

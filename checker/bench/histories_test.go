@@ -20,7 +20,7 @@ var cases = []Case{
 	{Name: "reentrant", Model: sweep.Model{Reentrant: true}, Ops: 80, Clients: 3, Unknown: 0.05},
 }
 
-// The histories that are measured are what they are said to be, for both sides.
+// The measured histories have their intended verdict on both sides.
 func TestHistories(t *testing.T) {
 	for _, c := range cases {
 		for seed := range uint64(20) {
@@ -61,7 +61,7 @@ func TestPorcupineInChild(t *testing.T) {
 	}
 }
 
-// A child that exceeds its limits is ended, and the row says so.
+// A child that exceeds its limits is killed, and the row says so.
 func TestPorcupineInChildGivesUp(t *testing.T) {
 	much := Case{Ops: 4_000, Clients: 5, Lost: 40, Late: true}
 	m, err := porcupineOn(t.Context(), much, Limit{Time: 300 * time.Millisecond, Memory: 8 << 30})

@@ -18,12 +18,12 @@ import (
 	"lockbench/checker/internal/oracle"
 )
 
-// Measured is what porcupine did with a case.
+// Measured is the result of porcupine for a case.
 type Measured struct {
 	Took         time.Duration `json:"took"`
 	Linearizable bool          `json:"linearizable"`
-	GaveUp       string        `json:"gave_up,omitempty"` // time, memory: Took is when
-	Memory       uint64        `json:"memory,omitempty"`  // bytes, at most
+	GaveUp       string        `json:"gave_up,omitempty"` // "time" or "memory"; Took is then the limit
+	Memory       uint64        `json:"memory,omitempty"`  // the maximum in bytes
 }
 
 func (m Measured) String() string {
@@ -36,20 +36,19 @@ func (m Measured) String() string {
 	return "no answer within " + round(m.Took).String()
 }
 
-// Limit bounds the other side.
+// Limit has the limits of porcupine.
 type Limit struct {
 	Time   time.Duration `json:"time"`
 	Memory uint64        `json:"memory"` // bytes
 }
 
-// request is what the child reads from its standard input.
+// request is the input of the child.
 type request struct {
 	Case  Case  `json:"case"`
 	Limit Limit `json:"limit"`
 }
 
-// porcupineOn is the other side on a case, in a process of its own: what takes all memory
-// there is must not take this process with it.
+// porcupineOn runs porcupine on a case in a child process, because it may use all memory.
 func porcupineOn(ctx context.Context, c Case, limit Limit) (Measured, error) {
 	asked, err := json.Marshal(request{c, limit})
 	if err != nil {
@@ -67,7 +66,7 @@ func porcupineOn(ctx context.Context, c Case, limit Limit) (Measured, error) {
 	if ctx.Err() != nil {
 		return m, ctx.Err()
 	}
-	// Killed before it could say so: by the system, for want of memory.
+	// The system killed the child because of its memory.
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() < 0 {
 		return Measured{Took: time.Since(from), GaveUp: "memory", Memory: limit.Memory}, nil
@@ -75,19 +74,18 @@ func porcupineOn(ctx context.Context, c Case, limit Limit) (Measured, error) {
 	return m, fmt.Errorf("the process that runs porcupine: %w", err)
 }
 
-// servePorcupine is the child: it reads a case, runs porcupine on it within limits, and
-// writes what came of it.
+// servePorcupine is the child: it reads a case, runs porcupine on it within limits, and writes the result.
 func servePorcupine(in io.Reader, out io.Writer) error {
 	var r request
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return fmt.Errorf("read the case: %w", err)
 	}
-	// The history is made before the clock runs, as for the other side.
+	// The history is generated before the measurement, as for the checker.
 	var all [][]porcupine.Event
 	for _, o := range r.Case.Histories() {
 		all = append(all, oracle.Events(o))
 	}
-	// Porcupine's own partitioning: each lock is a search for itself.
+	// Porcupine's own partitioning: one search for each lock.
 	m := oracle.Model(r.Case.Model)
 	m.PartitionEvent = func([]porcupine.Event) [][]porcupine.Event { return all }
 	done := make(chan Measured, 1)
@@ -108,7 +106,7 @@ func servePorcupine(in io.Reader, out io.Writer) error {
 			return json.NewEncoder(out).Encode(answer)
 		case <-tick.C:
 			if used := memoryInUse(); used > r.Limit.Memory {
-				// The search goes on in the background; this process is about to end.
+				// The search continues in the background, but this process ends.
 				return json.NewEncoder(out).Encode(Measured{Took: time.Since(from), GaveUp: "memory", Memory: r.Limit.Memory})
 			}
 		}
@@ -121,8 +119,8 @@ func memoryInUse() uint64 {
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// memoryFor is how much the other side is given: half of what is free, and no more than
-// it is known to need, or 4 GiB where the free memory is unknown.
+// memoryFor returns the memory limit of porcupine: half of the free memory, but no more than it needs, or 4 GiB if the free memory is
+// unknown.
 func memoryFor(most uint64) uint64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

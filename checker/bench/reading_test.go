@@ -40,7 +40,7 @@ func reading(_ context.Context, o Options) ([]Row, error) {
 	}}, failed
 }
 
-// tenures are what clients of a lock with leases do, one after the other.
+// tenures generates the operations of clients of a lock with leases, one after the other.
 func tenures(n int) []history.Event {
 	const ttl = 5 * time.Second
 	events := make([]history.Event, 0, n+14)

@@ -10,21 +10,21 @@ import (
 // Row is one line of the table.
 type Row struct {
 	What    string
-	Goal    string // none: told without one
+	Goal    string // empty: the row has no goal
 	Reached string
 	Met     bool
 	Detail  string
 }
 
-// short tells whether a row has a goal and falls short of it.
+// short reports whether a row misses its goal.
 func (r Row) short() bool { return r.Goal != "" && !r.Met }
 
-// machine says what the numbers were measured on.
+// machine describes the machine of the measurement.
 func machine() string {
 	return fmt.Sprintf("%s/%s, %d cores, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 }
 
-// printRows writes the table in markdown, which is as readable on a screen as in a page.
+// printRows writes the table in Markdown.
 func printRows(w io.Writer, rows []Row) error {
 	if _, err := fmt.Fprintf(w, "| | goal | reached | |\n| --- | --- | --- | --- |\n"); err != nil {
 		return err
@@ -41,7 +41,7 @@ func printRows(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// best runs something a few times and returns the first time and the best of all.
+// best calls a function a few times and returns the first and the best time.
 func best(clock func() time.Duration, runs int, run func()) (cold, warm time.Duration) {
 	for i := range runs {
 		from := clock()
@@ -55,7 +55,7 @@ func best(clock func() time.Duration, runs int, run func()) (cold, warm time.Dur
 	return cold, warm
 }
 
-// daytime is the clock on the wall.
+// daytime returns the wall-clock time.
 func daytime() time.Duration { return time.Since(began) }
 
 // thousands writes a number with commas.
