@@ -7,16 +7,15 @@ import (
 	"testing"
 )
 
-// workload makes a history of one lock as clients fight for it. All wait, one after
-// the other is let in; of the answers a share is lost, and of the tries a share is
-// refused.
+// workload generates the history of a lock for which clients compete. All of them wait, and are granted the lock one after
+// the other. A share of the answers is lost, and a share of the tries is refused.
 type workload struct {
 	ops, clients int
 	unknown, try float64
 	strict       bool
 	shared       bool
 	m            Model
-	spread       int // positions between events: those of other locks
+	spread       int // positions between events, for events of other locks
 }
 
 func (w workload) history(r *rand.Rand) *Ops {
@@ -102,7 +101,7 @@ func BenchmarkCheck(b *testing.B) {
 		{"rw/10k", workload{ops: 10_000, clients: 30, unknown: 0.01, spread: 200, shared: true}},
 	} {
 		b.Run(w.name, func(b *testing.B) {
-			// Several locks, so that none stays in the cache.
+			// There are several locks, so that none stays in the cache.
 			n := max(1, 1_000_000/w.ops)
 			all := make([]*Ops, n)
 			r := rand.New(rand.NewPCG(7, 7))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// op is one for a table: positions of call and return, 0 for a return that never came.
+// op is an operation of a table, with the positions of its call and its return. 0 means no return.
 type op struct {
 	call, ret, session uint32
 	kind               Kind
@@ -102,7 +102,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// expect compares what is found with what should be, and with the definition.
+// expect compares the findings with the expected ones and with the definition.
 func expect(t *testing.T, m Model, o *Ops, want []Finding) {
 	t.Helper()
 	r := Check(m, o)
@@ -114,7 +114,7 @@ func expect(t *testing.T, m Model, o *Ops, want []Finding) {
 	}
 }
 
-// TestOwners are histories of owners with several sessions.
+// TestOwners has histories of owners with several sessions.
 func TestOwners(t *testing.T) {
 	again, rw := Model{Reentrant: true}, Model{Reentrant: true}
 	for _, c := range []struct {
@@ -198,12 +198,12 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestTooMuchIsUndecided: what grows beyond all bounds is given up, and never passed.
+// TestTooMuchIsUndecided checks that a search that grows too large is undecided and never valid.
 func TestTooMuchIsUndecided(t *testing.T) {
 	o := &Ops{}
 	pos := uint32(0)
 	at := func() uint32 { pos++; return pos }
-	// Many acquires of unknown outcome, all being released at once, and a refusal that one of
+	// Many acquires with unknown outcome are released at once, and one of them must explain
 	// them must explain.
 	const n = 40
 	for i := range uint32(n) {
@@ -250,7 +250,7 @@ func TestDeniedManyTimesAtOnce(t *testing.T) {
 	}
 }
 
-// A claim that is met and over says nothing about the next claim.
+// A claim that is met does not affect the next claim.
 func TestClaimIsTakenBack(t *testing.T) {
 	o := history(
 		op{0, 0, 0, Acquire, Unknown}, op{1, 2, 1, Acquire, StrictFail}, op{3, 0, 0, Release, Unknown}, op{4, 5, 0, Release, Fail},

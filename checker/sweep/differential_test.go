@@ -14,18 +14,15 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// The engine is held to porcupine, which shares nothing with it but the meaning of the
-// operations: a state, and one step after the other. What they disagree about is made
-// small and printed as a history.
+// The tests compare package sweep with porcupine, which shares only the sequential model of the operations with it. Histories
+// on which they disagree are shrunk and printed.
 //
-// LOCKBENCH_VERIFY=1 makes the numbers what `make verify` runs; LOCKBENCH_RANDOM sets
-// how many random histories are drawn for each model.
+// LOCKBENCH_VERIFY=1 sets the numbers of `make verify`, and LOCKBENCH_RANDOM the number of random histories for each model.
 
-// verifying tells whether the long runs are wanted.
+// verifying reports whether the long tests run.
 func verifying() bool { return os.Getenv("LOCKBENCH_VERIFY") != "" }
 
-// drawn is how many random histories of a model are compared. Where strict fails are
-// added to what the model has anyway, a tenth will do.
+// drawn returns the number of random histories of a model. Models that differ only in strict refusals get a tenth.
 func drawn(t *testing.T, strict bool) int {
 	n := 10_000
 	if verifying() {
@@ -64,8 +61,7 @@ var kinds = []struct {
 	{"rw-reentrant-twice-strict", sweep.Model{Reentrant: true}, play{shared: true, owners: 2, strict: true, twice: true}},
 }
 
-// TestRandomAgainstPorcupine draws histories of a few clients and a lock that mostly
-// tells the truth.
+// TestRandomAgainstPorcupine draws histories of a few clients and a lock that mostly answers correctly.
 func TestRandomAgainstPorcupine(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -89,11 +85,9 @@ func TestRandomAgainstPorcupine(t *testing.T) {
 	}
 }
 
-// TestExhaustiveAgainstPorcupine compares all histories of up to three sessions, each of
-// a shape of its own, in all their interleavings: of a mutex, and of readers and writers,
-// and of both with each way in which owners can have several of the sessions. What is left
-// out of three sessions stands with interleave and with readersAndWriters. Without
-// LOCKBENCH_VERIFY there are two.
+// TestExhaustiveAgainstPorcupine compares all histories of up to three sessions with all combinations of shapes and all
+// interleavings: for a mutex, for readers and writers, and for both with each assignment of owners. The comments of
+// interleave and readersAndWriters name the exceptions. Without LOCKBENCH_VERIFY, histories have two sessions.
 func TestExhaustiveAgainstPorcupine(t *testing.T) {
 	t.Run("mutex", func(t *testing.T) { exhaust(t, sweep.Model{}, shapes, nil) })
 	t.Run("rw", func(t *testing.T) { exhaust(t, sweep.Model{}, readersAndWriters(), nil) })
@@ -131,8 +125,8 @@ func exhaust(t *testing.T, m sweep.Model, shapes []shape, owners []uint32) {
 	}
 }
 
-// TestTruthIsNeverViolated judges histories that are too long for porcupine, of a lock that
-// tells the truth: whatever is unknown in them, they are linearizable.
+// TestTruthIsNeverViolated judges histories of a correct lock that are too long for porcupine. They are linearizable, whatever
+// outcomes are unknown.
 func TestTruthIsNeverViolated(t *testing.T) {
 	n := 20
 	if verifying() {
@@ -159,8 +153,8 @@ func TestTruthIsNeverViolated(t *testing.T) {
 	}
 }
 
-// inParallel runs a worker on each core and sums up what they have seen. What is compared
-// is thrown away at once, so memory is collected less often than one would elsewhere.
+// inParallel runs a worker on each core and adds up their results. Histories are short-lived, so the garbage collector runs less
+// often than by default.
 func inParallel(t *testing.T, m sweep.Model, work func(worker int, c *comparison)) (seen [3]int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -180,8 +174,8 @@ func inParallel(t *testing.T, m sweep.Model, work func(worker int, c *comparison
 	return seen
 }
 
-// shrink leaves out what is not needed for a property to hold: whole operations first
-// (with an acquire goes its session), then what is known of the others.
+// shrink removes everything that a property does not need: whole operations first (an acquire together with its session), then
+// the outcomes of others.
 func shrink(o *sweep.Ops, still func(*sweep.Ops) bool) *sweep.Ops {
 	for smaller := true; smaller; {
 		smaller = false
@@ -200,8 +194,7 @@ func shrink(o *sweep.Ops, still func(*sweep.Ops) bool) *sweep.Ops {
 	return o
 }
 
-// without is a history without an operation, and without its session if it was the
-// session's first.
+// without returns a history without an operation, and without its session if the operation is an acquire.
 func without(o *sweep.Ops, leave int) *sweep.Ops {
 	first := true
 	for i := range leave {
@@ -226,7 +219,7 @@ func without(o *sweep.Ops, leave int) *sweep.Ops {
 	return less
 }
 
-// forget makes a release one of unknown outcome, or gives nothing.
+// forget returns a history in which the outcome of a release is unknown, or nil.
 func forget(o *sweep.Ops, at int) *sweep.Ops {
 	if o.All[at].Kind != sweep.Release || o.All[at].Out == sweep.Unknown {
 		return nil
@@ -242,7 +235,7 @@ func forget(o *sweep.Ops, at int) *sweep.Ops {
 	return less
 }
 
-// draw writes a history one operation a line, its window drawn to the right.
+// draw writes a history with one operation on each line and a drawing of its interval.
 func draw(o *sweep.Ops) string {
 	var b strings.Builder
 	end := uint32(0)

@@ -7,36 +7,35 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// play says what the clients of random histories do.
+// play has the parameters of random histories.
 type play struct {
-	strict bool // refused tries claim that the lock was held
-	shared bool // some acquires are those of readers
-	owners int  // so many share the clients; 0: each session is its own
-	twice  bool // a session may be released while a release of it is under way
+	strict bool // refusals claim that the lock was held
+	shared bool // some acquires are shared
+	owners int  // the number of owners; 0: each session is its own owner
+	twice  bool // a session may have concurrent releases
 }
 
-// actor is a client between two of its events.
+// actor is the state of a client between two events.
 type actor struct {
 	owner   uint32
 	session uint32
 	op      int  // the operation without a return, or -1
 	second  int  // a concurrent release, or -1
-	held    bool // as the client knows
+	held    bool // the client knows that it holds
 	granted bool
-	doubt   bool // something of this session is unknown
+	doubt   bool // an outcome of this session is unknown
 	began   bool
 }
 
-// history draws one of 2 to 5 clients and up to 14 operations. A lock stands behind it
-// that mostly tells the truth, so that about half of what comes out is linearizable:
-// of answers that are mere noise nearly nothing would be.
+// history draws a history of 2 to 5 clients and up to 14 operations. A simulated lock answers mostly correctly, so that about
+// half of the histories are linearizable. With random answers, hardly any would be.
 func (p play) history(rng *rand.Rand) *sweep.Ops {
 	o := &sweep.Ops{}
 	p.into(o, rng)
 	return o
 }
 
-// into draws a history over another one, whose memory it takes: millions are drawn.
+// into draws a history and reuses the memory of another one, because tests draw millions.
 func (p play) into(o *sweep.Ops, rng *rand.Rand) {
 	clients, lies := 2+rng.IntN(4), 0.0
 	if rng.IntN(2) == 0 {
@@ -45,7 +44,7 @@ func (p play) into(o *sweep.Ops, rng *rand.Rand) {
 	p.draw(o, rng, clients, 2+rng.IntN(13), lies)
 }
 
-// long draws a history of a lock that tells the truth.
+// long draws a long history of a correct lock.
 func (p play) long(rng *rand.Rand, clients, ops int) *sweep.Ops {
 	o := &sweep.Ops{}
 	p.draw(o, rng, clients, ops, 0)
@@ -95,11 +94,11 @@ func (p play) draw(o *sweep.Ops, rng *rand.Rand, clients, ops int, lies float64)
 	}
 }
 
-// call invokes what the actor does next, and says whether it does anything.
+// call adds the next call of an actor, and reports whether there is one.
 func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint32) bool {
 	acquires := !a.began || !a.doubt && !a.held && rng.IntN(8) > 0
 	if a.began && !a.held && a.doubt && rng.IntN(3) == 0 {
-		acquires = true // goes on with another session
+		acquires = true // begins another session
 	}
 	kind := sweep.Release
 	if acquires {
@@ -113,26 +112,26 @@ func (p play) call(rng *rand.Rand, o *sweep.Ops, a *actor, next *uint32, at uint
 			kind = sweep.AcquireShared
 		}
 	} else if !a.granted && !a.doubt || !a.held && rng.IntN(5) > 0 {
-		return false // nothing to release, or released already: a second time now and then
+		return false // there is nothing to release, or it is released; sometimes it is released again
 	}
 	a.op = invoke(o, at, a.session, kind)
 	return true
 }
 
-// invoke writes the call of an operation that has not returned.
+// invoke adds the call of an operation.
 func invoke(o *sweep.Ops, at, session uint32, k sweep.Kind) (op int) {
 	o.All = append(o.All, sweep.Op{at, 0, session, k, sweep.OK})
 	return len(o.All) - 1
 }
 
-// answer lets what is outstanding return, or leaves it unknown.
+// answer adds the return of the outstanding operation, or makes its outcome unknown.
 func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies float64, at uint32) {
 	i := a.op
 	acquire := o.All[i].Kind != sweep.Release
 	unknown := rng.IntN(6) == 0
 	happens := l.fits(a, o.All[i].Kind, p)
 	if happens && unknown && rng.IntN(3) == 0 {
-		happens = false // it will not have been heard
+		happens = false // the request never arrives
 	}
 	if unknown {
 		o.All[i].Ret, o.All[i].Out = sweep.Never, sweep.Unknown
@@ -164,7 +163,7 @@ func (p play) answer(rng *rand.Rand, o *sweep.Ops, a *actor, l *truth, lies floa
 	}
 }
 
-// truth is a lock.
+// truth is a correct lock.
 type truth struct{ holders []hold }
 
 type hold struct {
@@ -173,7 +172,7 @@ type hold struct {
 	owner   uint32
 }
 
-// of is where a session stands among the holders, or -1.
+// of returns the index of a session among the holders, or -1.
 func (l *truth) of(session uint32) int {
 	return slices.IndexFunc(l.holders, func(h hold) bool { return h.session == session })
 }
@@ -202,7 +201,7 @@ func (l *truth) apply(a *actor, k sweep.Kind) {
 	l.holders = append(l.holders, hold{a.session, k == sweep.AcquireShared, a.owner})
 }
 
-// shape is what comes of a session's acquire, and of its releases, one after the other.
+// shape has the outcome of a session's acquire and of its releases.
 type shape struct {
 	acquire  sweep.Out
 	releases []sweep.Out
@@ -220,22 +219,21 @@ var shapes = []shape{
 	{sweep.Unknown, []sweep.Out{sweep.Unknown}, false},
 	{sweep.StrictFail, nil, false},
 	{sweep.Fail, nil, false},
-	// A client that cleans up repeats what was not answered.
+	// A client that cleans up repeats releases without an answer.
 	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.OK}, false},
 	{sweep.OK, []sweep.Out{sweep.Unknown, sweep.Fail}, false},
 	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.OK}, false},
 	{sweep.Unknown, []sweep.Out{sweep.Unknown, sweep.Fail}, false},
 }
 
-// writers are the shapes without those in which only the plain mutex differs: what a
-// release was answered that did not work.
+// writers are the shapes without failed releases, which matter only for the plain mutex.
 func writers() []shape {
 	return slices.DeleteFunc(slices.Clone(shapes), func(s shape) bool {
 		return len(s.releases) > 1 || len(s.releases) == 1 && s.releases[0] == sweep.Fail && s.acquire == sweep.OK || s.acquire == sweep.Fail
 	})
 }
 
-// readersAndWriters are shapes of both.
+// readersAndWriters are shapes of readers and of writers.
 func readersAndWriters() []shape {
 	all := writers()
 	for _, s := range writers() {
@@ -245,13 +243,12 @@ func readersAndWriters() []shape {
 	return all
 }
 
-// interleave calls each with every history of up to so many sessions, and stops when
-// it says false. Sessions are numbered in the order of their acquires, so that no two
-// histories differ in names alone. One session of a history repeats its release and no
-// more: with two or three that do, there are four times as many histories as all others.
+// interleave calls each with every history of up to the given number of sessions, until each returns false. Sessions are numbered
+// in the order of their acquires, so that no two histories differ only in names. At most one session of a history
+// repeats its release, because there would be too many histories otherwise.
 //
-// The history is written into one place and taken back, so a caller that keeps it
-// copies it. Sessions have owners of their own if none are given.
+// All calls get the same memory, so a caller that keeps a history must copy it. Each session is its own owner if no owners are
+// given.
 func interleave(sessions int, shapes []shape, owners []uint32, each func(*sweep.Ops) bool) {
 	o := &sweep.Ops{}
 	open := make([]running, 0, sessions)
@@ -300,15 +297,15 @@ func interleave(sessions int, shapes []shape, owners []uint32, each func(*sweep.
 // running is a session in the middle of its shape.
 type running struct {
 	shape
-	done int // so many of its operations are over
+	done int // the number of completed operations
 	op   int // the one without a return
 	open bool
 }
 
-// left tells whether events are to come: an unknown operation has no return.
+// left reports whether events are missing. An unknown operation has no return.
 func (r running) left() bool { return r.open || r.done <= len(r.releases) }
 
-// step writes the next event of the session.
+// step adds the next event of the session.
 func (r running) step(o *sweep.Ops, session, at uint32) running {
 	if r.open {
 		o.All[r.op].Ret = at
@@ -333,7 +330,7 @@ func (r running) step(o *sweep.Ops, session, at uint32) running {
 	return r
 }
 
-// back takes back the event that was written last, which was the session's next.
+// back removes the last event, which belongs to the session.
 func (r running) back(o *sweep.Ops) {
 	if r.open {
 		o.All[r.op].Ret = sweep.Never
@@ -357,7 +354,7 @@ func clone(o *sweep.Ops) *sweep.Ops {
 	return c
 }
 
-// copyTo makes c what o is.
+// copyTo copies o to c.
 func copyTo(c, o *sweep.Ops) {
 	c.All = append(c.All[:0], o.All...)
 	c.Owners = append(c.Owners[:0], o.Owners...)

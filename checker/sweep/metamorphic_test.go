@@ -8,12 +8,12 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// Changes to a history after which its verdict is known from the one before. They need
-// no oracle, and so they go where porcupine is too slow.
+// These changes to a history have a known effect on its verdict. They need no oracle, so they also test histories for which
+// porcupine is too slow.
 var changes = []struct {
 	name   string
 	change func(rng *rand.Rand, o *sweep.Ops) *sweep.Ops
-	// may says whether a verdict may become another one.
+	// may reports whether one verdict may become another.
 	may func(before, after sweep.Verdict) bool
 }{
 	{"stretch", stretch, same},
@@ -73,8 +73,7 @@ func stretch(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	return c
 }
 
-// rename changes who is who, as far as the order of calls leaves a choice: a session
-// that nothing is known of is put before all others.
+// rename changes the numbers of sessions: it inserts a session with unknown outcomes before all others.
 func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	c := &sweep.Ops{}
 	c.All = append(c.All, sweep.Op{0, sweep.Never, 0, sweep.Acquire, sweep.Fail})
@@ -92,7 +91,7 @@ func rename(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	return c
 }
 
-// addFailure adds an attempt that was refused and claims nothing.
+// addFailure adds a refusal that claims nothing.
 func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	c := clone(o)
 	at := lastPosition(o) + 1
@@ -107,8 +106,8 @@ func addFailure(_ *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	return c
 }
 
-// dropUnknown leaves out an operation of unknown outcome: a release, or a session of
-// which nothing but an acquire of unknown outcome is there.
+// dropUnknown removes an operation with unknown outcome: a release, or a session that has only an acquire with unknown
+// outcome.
 func dropUnknown(rng *rand.Rand, o *sweep.Ops) *sweep.Ops {
 	from := rng.IntN(len(o.All))
 	for k := range len(o.All) {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// TestMutants changes the sweep in one place at a time, as a mistake might, and
-// expects the tests to notice. The changes stand in testdata/mutants, each as
+// TestMutants changes package sweep in one place at a time and expects its tests to fail. testdata/mutants has the changes, each
+// in the form
 //
-//	file: what it says --> what it would say    # and what the mistake is
+//	file: old text --> new text    # the mistake
 //
-// It takes minutes, so it runs with LOCKBENCH_VERIFY=1 only.
+// The test takes minutes, so it runs only with LOCKBENCH_VERIFY=1.
 func TestMutants(t *testing.T) {
 	if os.Getenv("LOCKBENCH_VERIFY") == "" {
 		t.Skip("takes minutes; LOCKBENCH_VERIFY=1 runs it")
@@ -25,7 +25,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := copied(t)
-	// Unchanged it passes, or nothing below means anything.
+	// The unchanged copy must pass.
 	if out, err := tested(work); err != nil {
 		t.Fatalf("the copy fails before it is changed: %v\n%s", err, out)
 	}
@@ -68,7 +68,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// mutant reads a line.
+// mutant parses a line.
 func mutant(line string) (file, from, to string, err error) {
 	line, _, _ = strings.Cut(line, "    # ")
 	file, change, ok := strings.Cut(line, ": ")
@@ -83,7 +83,7 @@ func mutant(line string) (file, from, to string, err error) {
 	return file, from, strings.TrimSpace(to), nil
 }
 
-// copied is the package, alone, as a module of its own.
+// copied copies the package into a separate module.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// linearizable asks the definition: is there an order of the operations, each between
-// its call and its return, in which the lock could have answered like that? It tries
-// all, and shares nothing with what it is compared to.
+// linearizable implements the definition: it searches for an order of the operations, each between its call and its return, in
+// which the lock could have given these answers. It tries all orders, and shares no code with the package.
 func linearizable(m Model, o *Ops) bool {
 	t := tries{m: m, o: o, dead: map[string]bool{}}
 	return t.from(0, held{by: map[uint32]mode{}})
@@ -24,7 +23,7 @@ type tries struct {
 // held is the state of a lock.
 type held struct{ by map[uint32]mode }
 
-// mode is how a session holds.
+// mode is the mode in which a session holds.
 type mode int
 
 const (
@@ -103,7 +102,7 @@ func (t tries) apply(i int, h held) (held, bool) {
 	return h, true
 }
 
-// owner is whose a session is.
+// owner returns the owner of a session.
 func (t tries) owner(s uint32) int64 {
 	if len(t.o.Owners) > 0 {
 		return int64(t.o.Owners[s])
@@ -111,8 +110,8 @@ func (t tries) owner(s uint32) int64 {
 	return int64(s)
 }
 
-// fits tells whether a session finds room, also during those of its own owner if they
-// are strangers.
+// fits reports whether a session may hold together with the holders. In a lock that is not reentrant, holds of its own owner count
+// too.
 func (t tries) fits(s uint32, n mode, h held, strangers bool) bool {
 	for other, m := range h.by {
 		if (m == writes || n == writes) && (strangers || t.owner(other) != t.owner(s)) {
@@ -126,23 +125,22 @@ func (t tries) fits(s uint32, n mode, h held, strangers bool) bool {
 type drawing struct {
 	clients, ops int
 	unknown      int // one in so many
-	try          int // one in so many acquires is refused
+	try          int // one in try acquires is refused
 	strict       bool
-	lie          int  // one in so many answers is drawn blindly; else the lock is simulated
+	lie          int  // one in lie answers is random; the others come from a simulated lock
 	owners       int  // so many share the clients; 0: each session is its own
-	shared       bool // some are readers
+	shared       bool // some sessions are readers
 }
 
-// random lets clients use a lock that works, most of the time, and writes down what
-// they are answered.
+// random simulates clients of a lock that mostly works, and records the answers.
 func random(r *rand.Rand, m Model, d drawing) *Ops {
 	type client struct {
 		session uint32
 		has     bool // an acquire is open, done or unknown
 		open    int  // operation under way, or -1
-		over    bool // something of it is unknown
-		holds   bool // as it knows
-		done    bool // what is under way has taken effect
+		over    bool // an outcome is unknown
+		holds   bool // the client knows that it holds
+		done    bool // the operation under way has taken effect
 		went    bool
 	}
 	o := &Ops{}
@@ -158,7 +156,7 @@ func random(r *rand.Rand, m Model, d drawing) *Ops {
 			return
 		}
 		c.done = true
-		// As if it were ok: does it work now?
+		// Check whether the operation can take effect now.
 		was := o.All[c.open].Out
 		o.All[c.open].Out = OK
 		var next held

@@ -14,8 +14,7 @@ import (
 	"lockbench/checker/sweep"
 )
 
-// TestMain lets memory be collected less often where millions of histories are made and
-// thrown away: it was a third of what they cost.
+// TestMain makes the garbage collector run less often, because the tests create millions of short-lived histories.
 func TestMain(m *testing.M) {
 	if verifying() {
 		debug.SetGCPercent(1000)
@@ -23,21 +22,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// together is so many histories are put before porcupine at once.
+// together is the number of histories that porcupine checks at once.
 const together = 100
 
-// comparison is one worker's engine and porcupine.
+// comparison compares package sweep with porcupine in one worker.
 //
-// What the engine calls valid waits until there are some, and is put before porcupine as
-// one history of many locks, each a partition. If it takes that, it has taken each of
-// them; if not, each is put before it alone. Most of what a call to it costs is to start a
-// search and not the search, and this is saved. What the engine calls violated is put
-// before it alone, since of several porcupine says no more than that one of them is.
+// Valid histories are collected and passed to porcupine as one history of many locks, with a partition for each. If porcupine
+// accepts it, it accepts each of them. Otherwise each is checked alone. This saves most of the cost, because starting a
+// search costs more than the search. Violated histories are checked alone, because porcupine does not tell which
+// partition it rejects.
 type comparison struct {
 	m        sweep.Model
 	report   func(o *sweep.Ops, why string)
 	oracle   oracle
-	waiting  []*sweep.Ops // valid, as the engine says; those past n are memory
+	waiting  []*sweep.Ops // histories that are valid for package sweep; those after n are reused memory
 	n        int
 	verdicts [3]int
 }
@@ -46,8 +44,7 @@ func newComparison(m sweep.Model, report func(*sweep.Ops, string)) *comparison {
 	return &comparison{m: m, report: report, oracle: newOracle(m)}
 }
 
-// compare judges a history, and reports it, made small, if porcupine says otherwise:
-// at once, or when it is flushed.
+// compare judges a history. If porcupine disagrees, now or at the next flush, it reports the shrunk history.
 func (c *comparison) compare(o *sweep.Ops) {
 	got := sweep.Check(c.m, o)
 	c.verdicts[got.Verdict()]++
@@ -66,7 +63,7 @@ func (c *comparison) compare(o *sweep.Ops) {
 	}
 }
 
-// flush puts what waits before porcupine.
+// flush passes the collected histories to porcupine.
 func (c *comparison) flush() {
 	waiting := c.waiting[:c.n]
 	if c.n = 0; len(waiting) == 0 || c.oracle.ask(waiting...) == porcupine.Ok {
@@ -74,21 +71,21 @@ func (c *comparison) flush() {
 	}
 	for _, o := range waiting {
 		if c.disagree(o, sweep.Check(c.m, o)) != "" {
-			c.tell(o) // one is enough: they mostly have one reason
+			c.tell(o) // one is enough, because they mostly have the same cause
 			return
 		}
 	}
 	c.report(waiting[0], fmt.Sprintf("porcupine does not take %d histories together of which it takes each alone; this is the first", len(waiting)))
 }
 
-// tell reports a history that was made small.
+// tell reports a shrunk history.
 func (c *comparison) tell(o *sweep.Ops) {
 	why := func(o *sweep.Ops) string { return c.disagree(o, sweep.Check(c.m, o)) }
 	o = shrink(o, func(o *sweep.Ops) bool { return why(o) != "" })
 	c.report(o, why(o))
 }
 
-// disagree says how porcupine judges a history otherwise than the engine, if it does.
+// disagree describes how porcupine disagrees with package sweep, if it does.
 func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
 	if got.Verdict() == sweep.Undecided {
 		return "the engine leaves it undecided: " + got.Why
@@ -103,11 +100,11 @@ func (c *comparison) disagree(o *sweep.Ops, got sweep.Result) string {
 	return fmt.Sprintf("the engine says %s %v, and porcupine says %s", got.Verdict(), got.Findings, found)
 }
 
-// oracle is porcupine with the model of a lock, and memory for its input.
+// oracle is porcupine with the model of a lock, and reused memory for its input.
 type oracle struct {
 	model   porcupine.Model
 	asked   *[][]porcupine.Operation
-	calls   map[models.Call]any // values, put into interfaces once
+	calls   map[models.Call]any // calls as interface values, which are allocated once
 	answers map[models.Outcome]any
 }
 
@@ -118,8 +115,8 @@ func newOracle(m sweep.Model) oracle {
 	return a
 }
 
-// ask asks whether all of these are linearizable. Histories are so small that the limit
-// of time is there for machines that stand still.
+// ask reports whether all histories are linearizable. The time limit is only reached on a machine that stalls, because histories are
+// small.
 func (a oracle) ask(histories ...*sweep.Ops) porcupine.CheckResult {
 	asked := (*a.asked)[:0]
 	for _, o := range histories {
@@ -138,7 +135,7 @@ func (a oracle) ask(histories ...*sweep.Ops) porcupine.CheckResult {
 	*a.asked = asked
 	found := porcupine.CheckOperationsTimeout(a.model, nil, 5*time.Minute)
 	if found != porcupine.Ok {
-		// Searches of other partitions may go on for a moment, and read what was asked.
+		// Searches of other partitions may continue for a moment and read the input.
 		*a.asked = nil
 	}
 	return found

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// A release names a session and ends the hold of that session only. So owners matter only
-// for which sessions may hold together: sessions of one owner in any mode, and
-// sessions of different owners if both read. How often an owner has entered is not counted:
+// A release ends the hold of one session. So owners matter only for the question which sessions may hold together: sessions of one
+// owner in any mode, and sessions of different owners if both are shared. Re-entries are not counted:
 //
 //	owner x   session 0   ├─────────core─────────┤
 //	          session 1        ├───core───┤
@@ -17,8 +16,8 @@ import (
 // Collisions decides the first condition of the theorem in docs/checker.md, instants the second
 // one, and sessions.go the third one.
 
-// reach is how far the intervals go that have begun: the furthest end with its owner, and
-// the furthest end of any other owner.
+// reach has the furthest ends of the intervals that have begun: the furthest end of all with its owner, and the furthest end of any
+// other owner.
 type reach struct {
 	first, second uint32 // ends
 	holder, other uint32 // sessions
@@ -38,7 +37,7 @@ func (r *reach) add(owner, session, end uint32) {
 	}
 }
 
-// beyond is the furthest end of owners other than the given one, and its session.
+// beyond returns the furthest end of other owners than the given one, with its session.
 func (r *reach) beyond(owner uint32) (end, session uint32) {
 	if r.first > 0 && r.owner == owner {
 		return r.second, r.other
@@ -46,7 +45,7 @@ func (r *reach) beyond(owner uint32) (end, session uint32) {
 	return r.first, r.holder
 }
 
-// reaches are those of all intervals, and of writers alone.
+// reaches has the reach of all intervals and the reach of writers.
 type reaches struct{ all, writers reach }
 
 func (r *reaches) add(s *session, id, end uint32) {
@@ -56,8 +55,7 @@ func (r *reaches) add(s *session, id, end uint32) {
 	}
 }
 
-// against is the reach that a session conflicts with: readers conflict with writers,
-// writers with everybody.
+// against returns the reach of the sessions with which a session conflicts: readers conflict with writers, writers with all.
 func (r *reaches) against(s *session) *reach {
 	if s.shared {
 		return &r.writers
@@ -65,7 +63,7 @@ func (r *reaches) against(s *session) *reach {
 	return &r.all
 }
 
-// collisions finds cores that overlap and must not, and reports whether there are none.
+// collisions finds conflicting cores that overlap, and reports whether there are none.
 func (l *lock) collisions() (apart bool) {
 	var open reaches
 	apart = true
@@ -88,8 +86,8 @@ func (l *lock) collisions() (apart bool) {
 	return apart
 }
 
-// instants looks for an instant for each unsure session: one between the call and the
-// return of its release at which no core conflicts with it. A core of its own owner does not.
+// instants searches for each unsure session an instant between the call and the return of its release at which no core conflicts
+// with the session. Cores of its own owner do not conflict.
 //
 //	core                ├───────────────┤
 //	core                             ├──────┤
@@ -99,7 +97,7 @@ func (l *lock) instants() {
 	if len(l.unsure) == 0 {
 		return
 	}
-	begun := make([]reaches, len(l.cores)+1) // by how many cores have begun
+	begun := make([]reaches, len(l.cores)+1) // by the number of cores that have begun
 	for n, i := range l.cores {
 		begun[n+1] = begun[n]
 		begun[n+1].add(&l.sessions[i], i, l.sessions[i].end)
@@ -126,9 +124,8 @@ func (l *lock) instants() {
 	}
 }
 
-// refusals judges the acquires that were refused strictly. One that meets a core in its way
-// is right. One that meets nothing in its way, however long each hold may have lasted, is
-// wrong. The rest is decided together, by a search over all orders.
+// refusals judges strict refusals. A refusal is right if a conflicting core overlaps with it. It is wrong if no conflicting hold
+// overlaps with it, however long each hold may have lasted. A search over all orders decides the others.
 func (l *lock) refusals(apart bool) {
 	byReturn := slices.SortedFunc(slices.Values(l.refused), func(a, b uint32) int { return cmp.Compare(l.sessions[a].ret, l.sessions[b].ret) })
 	var cores, longest reaches
@@ -157,7 +154,7 @@ func (l *lock) refusals(apart bool) {
 	}
 }
 
-// inTheWay is the furthest end of the holds that are a reason to refuse a session.
+// inTheWay returns the furthest end of the holds that are a reason to refuse a session.
 func (l *lock) inTheWay(r *reaches, s *session) uint32 {
 	of := r.against(s)
 	if !l.reentrant {

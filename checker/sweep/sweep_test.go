@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// models are those that are compared with the definition.
+// models are the models that are compared with the definition.
 var models = []struct {
 	name string
 	Model
