@@ -1,33 +1,26 @@
 // Package locks is the contract between lockbench and a distributed lock.
 //
-// A lock is an [Opener]: given a [Client], it returns a [Locker], one client's
-// handle on a lock service. Acquire gives a [Lease], and a Lease is released.
-// That is all a lock must do; the smallest correct one is locks/control's
-// no-lock (which is a lock only by contract).
+// A lock is an [Opener]: a function that takes a [Client] and returns a [Locker], the handle of one client on a lock
+// service. Acquire returns a [Lease], and Release of the lease ends the hold. A lock needs nothing else.
 //
 // # Outcomes
 //
-// Every call ends in one of three ways, and lockbench's verdicts stand on
-// telling them apart:
+// Every call has one of three outcomes. The verdicts of lockbench depend on them:
 //
-//   - ok (nil error): it happened.
-//   - definite failure ([ErrTaken], [ErrNotHeld], [ErrUnsupported]): it did not
-//     happen and never will. A lock may say so only if every request that it
-//     sent for this call was answered. A client library that resends by itself
-//     turns a definite answer into a lie: SET NX was executed, its reply was
-//     lost, it was sent again, and says "taken" though the caller holds.
-//   - unknown (every other error): it may have happened, or may yet.
+//   - ok (nil error): the call took effect.
+//   - definite failure ([ErrTaken], [ErrNotHeld], [ErrUnsupported]): the call did not take effect and never will. A lock
+//     may return such an error only if all of its requests for this call were answered. A client library that resends
+//     requests makes the error wrong: if the reply to SET NX is lost and the library sends it again, the second reply
+//     is "taken" although the caller holds the lock.
+//   - unknown (every other error): the call may have taken effect, or may still take effect.
 //
-// # Upgrades
+// # Optional interfaces
 //
-// What a lease can do beyond being released it says by implementing one of the
-// small interfaces [Renewer], [Fenced], [Bounded], [Renewed], [Watched] and
-// [Placed], which are found by type assertion. A lock implements those that are
-// true of it and leaves out the rest.
+// A lease can implement the interfaces [Renewer], [Fenced], [Bounded], [Renewed], [Watched] and [Placed]. lockbench finds
+// them by type assertion.
 //
-// Lock code uses plain package time and its ordinary client library. It knows
-// of its surroundings only what [Client] tells, so it runs unmodified in every
-// world, and equally well outside lockbench.
+// Lock code uses package time and its ordinary client library. It knows its environment only from [Client], so it runs
+// unchanged in every world, and also without lockbench.
 package locks
 
 import (
@@ -39,29 +32,27 @@ import (
 	"time"
 )
 
-// Locker is one client's handle on a lock service. Its methods may be called
-// from several goroutines.
+// Locker is the handle of one client on a lock service. Its methods may be called from several goroutines.
 type Locker interface {
-	// Acquire asks for the lock. It may return a Lease together with an unknown
-	// error: whether the lock is held is unknown, and releasing the Lease
-	// cleans up what may have been taken.
+	// Acquire requests the lock. If the outcome is unknown, it may return a Lease together with the error. Releasing that
+	// Lease releases the lock if it was granted.
 	Acquire(ctx context.Context, r Request) (Lease, error)
 	Close() error
 }
 
 // Request is one attempt to get a lock.
 type Request struct {
-	Keys  []string      // one name; several ask for all of them together
+	Keys  []string      // one name, or several names to acquire together
 	Mode  Mode          // Exclusive or Shared
-	Owner string        // who asks: the same owner again means re-entry; empty: a fresh one
-	TTL   time.Duration // 0: the lock's own default, renewed for as long as it is held
+	Owner string        // a request with the owner of a hold is a re-entry; empty: a new owner
+	TTL   time.Duration // 0: the default of the lock, renewed while it is held
 	Wait  time.Duration // 0: try once
-	// Queued, if not nil, is to be called by a lock that serves waiters in the order of
-	// a queue, once it knows that this one is in it. It does not wait.
+	// Queued, if not nil, is called by a lock with a queue of waiters when it knows that this request is in the queue.
+	// Queued does not block.
 	Queued func()
 }
 
-// Mode says whether a lock is exclusive or shared.
+// Mode is exclusive or shared.
 type Mode uint8
 
 // The modes of a request.
@@ -93,12 +84,12 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Lease is one tenure, not a reusable mutex, so that a history can name it.
+// Lease is one hold of a lock. It is not a reusable mutex, so that a history can name each hold.
 type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// Renewer is a lease whose end can be moved: to ttl from now.
+// Renewer is a lease whose end can be moved to ttl from now.
 type Renewer interface {
 	Renew(ctx context.Context, ttl time.Duration) error
 }
@@ -106,38 +97,36 @@ type Renewer interface {
 // Fenced is a lease with a fencing token, which grows with every grant.
 type Fenced interface{ Token() uint64 }
 
-// Bounded is a lease that knows its end: the start of the attempt that was
-// granted plus the TTL, less what the lock itself allows for drift. After a
-// Renew it tells the new end.
+// Bounded is a lease that knows its end: the start of the granted attempt plus the TTL, minus the lock's own allowance for
+// clock drift. After a Renew it returns the new end.
 type Bounded interface{ Until() time.Time }
 
-// Renewed is a lease that its library keeps alive by itself, Lease at a time.
+// Renewed is a lease that its library renews. Lease returns the length of each renewal.
 type Renewed interface{ Lease() time.Duration }
 
-// Watched is a lease whose library tells when it knows that the lock is lost.
+// Watched is a lease whose library closes a channel when it knows that the lock is lost.
 type Watched interface{ Lost() <-chan struct{} }
 
-// Placed is a lease that knows which servers granted it, by their names in Store.
+// Placed is a lease that knows the servers that granted it, by their names in Store.
 type Placed interface{ Nodes() []string }
 
 // The definite failures. Any other error means that the outcome is unknown.
 var (
-	// ErrTaken: the lock was not granted, and nothing of this attempt is left.
+	// ErrTaken means that the lock was not granted, and that this attempt has left nothing on the servers.
 	ErrTaken = errors.New("taken")
-	// ErrNotHeld: there was nothing to release or renew.
+	// ErrNotHeld means that there was no hold to release or renew.
 	ErrNotHeld = errors.New("not held")
-	// ErrUnsupported: the lock cannot do what the request asks for.
+	// ErrUnsupported means that the lock does not support the request.
 	ErrUnsupported = errors.New("unsupported")
 )
 
-// Client is all that a lock may know of its surroundings.
+// Client is the environment of a lock.
 type Client struct {
 	ID    int
-	Rand  *rand.Rand // this client's own chance, drawn from the run's seed
+	Rand  *rand.Rand // the random source of this client, seeded by the run
 	Store Store
-	// Now is the client's wall clock, for locks that write its time where others read
-	// it. Nil: time.Now. What a lock measures for itself, it measures by time.Now, whose
-	// reading no step of the wall clock moves.
+	// Now is the client's wall clock, for locks that store the time where other clients read it. Nil means time.Now. For
+	// durations, a lock uses time.Now, whose monotonic reading does not follow steps of the wall clock.
 	Now func() time.Time
 }
 
@@ -152,44 +141,43 @@ func (c Client) Clock() func() time.Time {
 // Opener opens one client's handle on a lock service.
 type Opener func(ctx context.Context, c Client) (Locker, error)
 
-// Topology is how the nodes of a lock service are joined.
+// Topology is the arrangement of the nodes of a lock service.
 type Topology string
 
-// The topologies that every service may have. A service has words of its own for
-// others: those of Redis are in lockbench/service/redis.
+// The topologies that every service may have. The packages of services define further ones, for example
+// lockbench/service/redis.
 const (
-	None        Topology = "none" // for locks which need no server
+	None        Topology = "none" // for locks without servers
 	Single      Topology = "single"
 	Replicated  Topology = "replicated"
 	Independent Topology = "independent"
 )
 
-// Store is where a lock keeps its state: the seam between the worlds.
+// Store is the lock service as a client reaches it. Worlds differ in their stores.
 type Store struct {
-	Service  string   // "redis"; empty where there is no server
-	Topology Topology // how the nodes of the service are joined, in its own words
-	// Endpoints are where clients may connect, by what is there. Those of the service
-	// itself stand under its name.
+	Service  string   // such as "redis"; empty without servers
+	Topology Topology // the topology of the service
+	// Endpoints are the addresses for clients by their role. The addresses of the service itself have its name as key.
 	Endpoints map[string][]Node
-	// Params are what clients must know besides the addresses, by the service's own names for it.
+	// Params are other values that clients need, by the names of the service.
 	Params map[string]string
-	// Dial opens every connection to the store. Nil: an ordinary dialer.
+	// Dial opens every connection to the store. Nil means an ordinary dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Dir is a directory that all clients of one run share, for locks that live in files.
+	// Dir is a directory that all clients of one run share, for locks in files.
 	Dir string
 }
 
-// Nodes are the endpoints of the service itself: the one server of single, the leader's
-// service address of replicated, all leaders of independent.
+// Nodes returns the endpoints of the service itself: the server of single, the address that follows the leader of replicated,
+// or all leaders of independent.
 func (s Store) Nodes() []Node { return s.Endpoints[s.Service] }
 
-// Node is a server, by the name that plans and reports use for it.
+// Node is a server with its name in plans and reports.
 type Node struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
 }
 
-// Claims are what a lock says of itself; histories carry them to the checkers.
+// Claims are the capabilities of a lock. Histories contain them for the checkers.
 type Claims struct {
 	Strict  bool `json:"strict,omitempty"`  // a refused try means that the lock was held at some instant of the try
 	Bounded bool `json:"bounded,omitempty"` // leases end by themselves
@@ -202,13 +190,12 @@ type Claims struct {
 	// TTL of 0.
 	Session bool `json:"session,omitempty"`
 
-	// The abilities of the lock beyond one try at one name, alone.
+	// The abilities of the lock beyond one exclusive try for one name.
 	Reentrant bool `json:"reentrant,omitempty"` // an owner that holds is granted again at once
 	Shared    bool `json:"shared,omitempty"`    // there is a mode that several clients may hold together
 	Several   bool `json:"several,omitempty"`   // several names in one request
 	Waits     bool `json:"waits,omitempty"`     // a request may wait
 }
 
-// Leaseless tells whether the lock has no lease to give, so that a client must not ask for one:
-// what it grants ends with a connection, and with nothing else.
+// Leaseless reports whether holds end only with a connection, so that clients must not request a lease.
 func (c Claims) Leaseless() bool { return c.Session && !c.Bounded && !c.Renewed }

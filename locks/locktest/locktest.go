@@ -90,7 +90,7 @@ type Result struct {
 	Err error
 	// Undecided explains why the rule could not be decided: an indefinite answer, which a busy machine can cause.
 	Undecided error
-	// the reason why the rule was left out
+	// NA is the reason why the rule was left out.
 	NA   string
 	Took time.Duration
 }

@@ -11,7 +11,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// The lock as an ordinary library.
+// This example uses the lock as an ordinary library.
 func Example() {
 	ctx := context.Background()
 	locker, err := setnx.New()(ctx, locks.Client{
@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println("another process writes the report")
 		return
 	case err != nil:
-		// Unknown: what may have been taken is given back, or expires.
+		// The outcome is unknown. Release the lock in case it was granted.
 		if lease != nil {
 			_ = lease.Release(ctx)
 		}
@@ -43,8 +43,8 @@ func Example() {
 	_ = ctx // write the report, and stop when ctx ends
 }
 
-// A fencing token goes along with every write to the guarded thing, which refuses a
-// token below the highest that it has seen.
+// Every write to the guarded resource contains the fencing token. The resource refuses a token below the highest one that it
+// has seen.
 func ExampleNewFenced() {
 	ctx := context.Background()
 	locker, err := setnx.NewFenced()(ctx, locks.Client{
