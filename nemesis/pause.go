@@ -45,7 +45,7 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Begin(targets, strings.Join(targets, ", ")+" stands still")
+	s.Begin(targets, strings.Join(targets, ", ")+" frozen")
 	if ofClients(f.Target) {
 		return s.apply(ctx, lasting{
 			condition: stopped, names: targets,

@@ -92,7 +92,7 @@ func eachKind() []Event {
 		{Process: 5, Type: Info, F: Died},
 		nemesis("lag", Begins, "master -> replicas late by 60s", "redis-1", "redis-2"),
 		nemesis("kill", Bites, "redis-1 (master) gone", "redis-1"),
-		nemesis("pause", Heals, "client-3 stands still", "client-3"),
+		nemesis("pause", Heals, "client-3 frozen", "client-3"),
 		nemesis("pause", Healed, "", "client-3"),
 		nemesis("cut", Fails, "no client was Acquired within 30s"),
 		{Process: Nemesis, Client: 4, Type: Info, F: "heal"},
@@ -105,7 +105,7 @@ func eachKind() []Event {
 	}
 	kept := Probed(Kept{"redis-1", "3.17", new(7999 * time.Millisecond)})
 	kept.Key = "a"
-	stated := nemesis("pause", Begins, "client-3 stands still", "client-3")
+	stated := nemesis("pause", Begins, "client-3 frozen", "client-3")
 	stated.Effect = []string{EffectStops, EffectDelays, EffectDisconnects}
 	return append(all, kept, stated)
 }

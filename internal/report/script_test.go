@@ -19,7 +19,7 @@ func failover(t *testing.T) (*history.History, checker.Finding) {
 	s.Probe(1000, history.Episode{Number: 1})
 	s.Nemesis(1600, 1, "lag", history.Begins, "", "redis-2", "redis-3")
 	s.Nemesis(1602, 1, "lag", history.Bites, "redis-2 and redis-3 hear nothing more from redis-1", "redis-2", "redis-3")
-	s.Nemesis(1700, 9, "pause", history.Bites, "client-7 stands still", "client-7") // no concern of this story
+	s.Nemesis(1700, 9, "pause", history.Bites, "client-7 frozen", "client-7") // no concern of this story
 	a := s.Granted(1904, 3, "3.1", "a")
 	s.Reads(1906, 3, "3.1", 1)
 	s.Nemesis(1910, 2, "kill", history.Begins, "", "redis-1")
@@ -54,7 +54,7 @@ func overstay(t *testing.T) (*history.History, checker.Finding) {
 	s.Checks(120, 3, "3.1")
 	s.Call(130, 3, history.Write, "3.1", historytest.Value(8, history.Plain))
 	s.Nemesis(131, 1, "pause", history.Begins, "", "client-3")
-	s.Nemesis(132, 1, "pause", history.Bites, "client-3 stands still", "client-3")
+	s.Nemesis(132, 1, "pause", history.Bites, "client-3 frozen", "client-3")
 	b := s.Granted(8200, 5, "5.1", "a")
 	s.Nemesis(9000, 1, "pause", history.Healed, "", "client-3")
 	show := s.Event(9002, 3, history.OK, history.Write, "3.1", historytest.Value(8, history.Plain))
@@ -83,7 +83,7 @@ func foreign(t *testing.T) (*history.History, checker.Finding) {
 func deleted(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "set-del")
 	s.Granted(100, 1, "1.1", "a")
-	s.Nemesis(110, 1, "pause", history.Bites, "client-1 stands still", "client-1")
+	s.Nemesis(110, 1, "pause", history.Bites, "client-1 frozen", "client-1")
 	s.Granted(8200, 2, "2.1", "a")
 	s.Nemesis(8300, 1, "pause", history.Healed, "", "client-1")
 	s.Releases(8310, 1, "1.1")
@@ -109,7 +109,7 @@ func evicted(t *testing.T) (*history.History, checker.Finding) {
 func stale(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "set-nx-fenced")
 	s.Granted(100, 1, "1.1", "a")
-	s.Nemesis(110, 1, "pause", history.Bites, "client-1 stands still", "client-1")
+	s.Nemesis(110, 1, "pause", history.Bites, "client-1 frozen", "client-1")
 	s.Granted(8200, 2, "2.1", "a")
 	s.Call(8210, 2, history.Write, "2.1", historytest.Value(1, history.Fenced))
 	s.Event(8211, 2, history.OK, history.Write, "2.1", historytest.Value(1, history.Fenced))
@@ -140,7 +140,7 @@ func overtaken(t *testing.T) (*history.History, checker.Finding) {
 func overslept(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "set-nx-fenced")
 	s.Call(100, 1, history.Acquire, "1.1", historytest.Key("a"), historytest.TTL(2000))
-	s.Nemesis(101, 1, "pause", history.Bites, "client-1 stands still", "client-1")
+	s.Nemesis(101, 1, "pause", history.Bites, "client-1 frozen", "client-1")
 	s.Granted(2200, 2, "2.1", "a")
 	s.Call(2210, 2, history.Write, "2.1", historytest.Value(1, history.Fenced))
 	s.Event(2211, 2, history.OK, history.Write, "2.1", historytest.Value(1, history.Fenced))

@@ -153,7 +153,7 @@ func TestSimInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// The observer cancels the run at the pause, whose end is ten hours away.
-	told := report.NewProgress(hears{"stands still", cancel}, false, 0)
+	told := report.NewProgress(hears{" frozen", cancel}, false, 0)
 	out := observe(t, ctx, Options{Scenario: trialtest.Load(t, endless), World: trialtest.SimWorld(t), Seed: 1}, told)
 	if !out.Result.Interrupted {
 		t.Error("the result does not say that the run was interrupted")

@@ -88,7 +88,7 @@ func TestTreeIsPausedAndKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if still(pids[0]) { // it never sleeps, so only a stop explains this
-				t.Error("it was resumed, and stands still")
+				t.Error("it was resumed, and is frozen")
 			}
 			if err := p.Stop(ctx); err != nil { // a stopped process dies as well
 				t.Fatal(err)

@@ -101,7 +101,7 @@ func of(lines []said, client, what string) (list []said) {
 	return list
 }
 
-// A module that is paused stands still, timers and all: its ticker fires late, once, when
+// A paused module is frozen with its timers: its ticker fires late, once, when
 // it goes on. Another one does not notice.
 func TestPausedModule(t *testing.T) {
 	lines, err := probes(t, sim.Options{}, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {

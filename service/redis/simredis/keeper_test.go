@@ -36,7 +36,7 @@ func TestKeeper(t *testing.T) {
 			t.Error(err)
 		}
 		if ttl, _, err := c.servers.TTL(ctx, "ends"); err == nil {
-			t.Errorf("a server that stands still has said %v", ttl)
+			t.Errorf("a frozen server said %v", ttl)
 		}
 		if err := c.ResumeNode(ctx, c.servers.data[0].Name); err != nil {
 			t.Error(err)
