@@ -145,12 +145,27 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// On a machine without Java the message says what to install.
-func TestNoJava(t *testing.T) {
-	need(t, "java/redisson-4.7.0")
-	out, code := run(t, "/bin/sh", []string{"JAVA_HOME=/nowhere"}, "-c", mustAbs(t, built)+"/java/redisson-4.7.0/run redisson-jar")
-	if code != 64 || !strings.Contains(out, "apt-get install default-jre-headless") {
-		t.Errorf("exit %d: %s", code, out)
+// On a machine without the interpreter of a guest the message says what to install.
+func TestNoInterpreter(t *testing.T) {
+	without := t.TempDir() // a PATH on which there is no node
+	dirname, err := exec.LookPath("dirname")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dirname, filepath.Join(without, "dirname")); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ guest, env, want string }{
+		{"java/redisson-4.7.0", "JAVA_HOME=/nowhere", "apt-get install default-jre-headless"},
+		{"node/npm", "PATH=" + without, "apt-get install nodejs"},
+	} {
+		t.Run(test.guest, func(t *testing.T) {
+			need(t, test.guest)
+			out, code := run(t, "/bin/sh", []string{test.env}, filepath.Join(mustAbs(t, built), test.guest, "run"), "any")
+			if code != 64 || !strings.Contains(out, test.want) {
+				t.Errorf("exit %d: %s", code, out)
+			}
+		})
 	}
 }
 
