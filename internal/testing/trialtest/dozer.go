@@ -27,9 +27,5 @@ func (d *Dozer) Acquire(ctx context.Context, _ locks.Request) (locks.Lease, erro
 // Close has nothing to close.
 func (d *Dozer) Close() error { return nil }
 
-// These texts are how a frozen run describes a dozer's clients: one that waits, and one that
-// keeps the mutex. A line of this file follows each.
-const (
-	DozerWaits = "waiting for a mutex: trialtest.(*Dozer).Acquire at dozer.go:"
-	DozerKeeps = "; keeping it, most likely: trialtest.(*Dozer).Acquire at dozer.go:"
-)
+// DozerWaits is how a frozen run describes a waiting dozer. A line of this file follows.
+const DozerWaits = "waiting for a mutex: trialtest.(*Dozer).Acquire at dozer.go:"
