@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"slices"
 	"time"
 
 	"lockbench/workloads"
@@ -31,7 +32,7 @@ type Entry struct {
 // All lists all faults.
 func All() []Entry {
 	second := &Range{time.Second, time.Second}
-	return []Entry{
+	return slices.Concat([]Entry{
 		{
 			Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
 			Keys: killKeys, New: newKill,
@@ -132,40 +133,14 @@ func All() []Entry {
 				{Target: "holder", When: workloads.Acquired, Options: map[string]string{"drift": "-80%"}},
 			},
 		},
-		{
-			Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",
-			Keys: busyKeys, New: newBusy,
-			Instant: true,
-			Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
-			Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
-		},
-		{
-			Name: "flush", About: "make servers forget everything (FLUSHALL)", New: newFlush,
-			Instant: true,
-			Try:     Step{Target: "master"},
-		},
-		{
-			Name: "evict", About: "make servers throw away keys that have an end, as for want of memory", New: newEvict,
-			Instant: true,
-			Try:     Step{Target: "master"},
-		},
-		{
-			Name: "poison", About: "put a value of another type in the place of the holder's key", New: newPoison,
-			Try: Step{Target: "master", When: workloads.Acquired, For: second},
-		},
-		{
-			Name: "drop-subscribers", About: "end the connections of those who listen for messages", New: newDropSubscribers,
-			Instant: true,
-			Try:     Step{Target: "master"},
-			Draw:    []Step{{Target: "master"}},
-		},
+	}, orders(), []Entry{
 		{
 			Name: "promote", About: "make a replica the master by hand", New: newPromote, Promotes: true,
 			Instant: true,
 			Try:     Step{Target: "a replica"},
 			Draw:    []Step{{Target: "a replica"}},
 		},
-	}
+	})
 }
 
 // The keys of faults. Keys of one name may differ between faults.
@@ -189,7 +164,6 @@ var (
 		{Name: "drift", Takes: "percent", About: "what the clock gains (10%) or loses (-10%) in every second"},
 	}
 	loseReplyKeys = []Key{{Name: "then", Takes: "reset|silence", Default: "reset", About: "what becomes of the connection: it ends, or is silent until the client gives it up"}}
-	busyKeys      = []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}}
 )
 
 // Find returns the entry called name.

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
@@ -28,13 +27,7 @@ func (Cut) Effect() []string {
 
 // Available requires both ends and a cluster that can cut links.
 func (f Cut) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Action{Kind: world.Cutting}); err != nil {
-		return err
-	}
-	if _, ok := world.Ability[world.LinkController](c); !ok {
-		return errors.New("this world cannot cut links")
-	}
-	return nil
+	return f.link.available(c, world.Action{Kind: world.Cutting})
 }
 
 // Inject cuts the links and checks that no PING is answered over them.

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
@@ -26,13 +25,7 @@ func (DropReplies) Effect() []string { return []string{history.EffectLinks, hist
 
 // Available requires both ends and a cluster that can drop replies.
 func (f DropReplies) Available(c world.Cluster) error {
-	if err := f.link.available(c, world.Action{Kind: world.Dropping}); err != nil {
-		return err
-	}
-	if _, ok := world.Ability[world.LinkController](c); !ok {
-		return errors.New("this world cannot drop replies")
-	}
-	return nil
+	return f.link.available(c, world.Action{Kind: world.Dropping})
 }
 
 // Inject checks that a PING over the link is not answered.

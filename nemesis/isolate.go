@@ -59,8 +59,8 @@ func (f Isolate) Available(c world.Cluster) error {
 			return err
 		}
 	}
-	if _, ok := world.Ability[world.LinkController](c); !ok {
-		return errors.New("this world cannot cut links")
+	if err := breakable(c); err != nil {
+		return err
 	}
 	switch {
 	case ofClients(f.Target) && (f.With == "" || ofClients(f.With)):

@@ -40,6 +40,14 @@ func (l linkTarget) replication() bool {
 	return l.from == "master" && (l.to == "replicas" || l.to == "a replica" || l.to == "nearest replica")
 }
 
+// breakable requires a cluster that can break links.
+func breakable(c world.Cluster) error {
+	if _, ok := world.Ability[world.LinkController](c); !ok {
+		return errors.New("this world cannot break links")
+	}
+	return nil
+}
+
 // available requires both ends, and a cluster that can do the action to links between servers.
 func (l linkTarget) available(c world.Cluster, deed world.Action) error {
 	if len(c.Nodes()) == 0 {
@@ -48,7 +56,7 @@ func (l linkTarget) available(c world.Cluster, deed world.Action) error {
 	if ofClients(l.from) && ofClients(l.to) {
 		return errors.New("clients do not talk to each other")
 	}
-	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
+	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c), breakable(c)); err != nil || ofClients(l.from) || ofClients(l.to) {
 		return err
 	}
 	return lacks(c, deed)

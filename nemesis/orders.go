@@ -10,10 +10,47 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/service"
+	"lockbench/workloads"
 )
 
 // The faults in this file are orders to servers. They bypass all faults, and the servers confirm
 // them.
+
+// orders are their entries in the catalog.
+func orders() []Entry {
+	return []Entry{
+		{
+			Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",
+			Keys: []Key{busyKey}, New: newBusy,
+			Instant: true,
+			Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
+			Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
+		},
+		{
+			Name: "flush", About: "make servers forget everything (FLUSHALL)", New: flush.fault,
+			Instant: true,
+			Try:     Step{Target: "master"},
+		},
+		{
+			Name: "evict", About: "make servers throw away keys that have an end, as for want of memory", New: evict.fault,
+			Instant: true,
+			Try:     Step{Target: "master"},
+		},
+		{
+			Name: "poison", About: "put a value of another type in the place of the holder's key", New: newPoison,
+			Try: Step{Target: "master", When: workloads.Acquired, For: &Range{time.Second, time.Second}},
+		},
+		{
+			Name: "drop-subscribers", About: "end the connections of those who listen for messages", New: dropSubscribers.fault,
+			Instant: true,
+			Try:     Step{Target: "master"},
+			Draw:    []Step{{Target: "master"}},
+		},
+	}
+}
+
+// busyKey is the key of busy.
+var busyKey = Key{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}
 
 // takes reports whether the servers in a role take an order.
 func takes(name, target string, c world.Cluster) error {
@@ -42,75 +79,51 @@ func send(ctx context.Context, s Scene, name string, nodes []string, to service.
 	})
 }
 
-// order sends an order that cannot be undone to the servers in a role.
-func order(ctx context.Context, s Scene, name, target, text string) (Undo, error) {
-	targets, err := resolve(ctx, target, s)
+// Order is an order that servers carry out at once and that cannot be undone.
+type Order struct {
+	kind   orderKind
+	Target string
+}
+
+// orderKind is one of these orders.
+type orderKind struct {
+	name   string // of the order
+	plan   string // what a plan calls it, before the target
+	begins string // what the history says when it begins, after the targets
+	effect string
+}
+
+var (
+	// flush makes servers forget everything, as FLUSHALL does by mistake, in a test on the wrong server, or in a
+	// script that clears a cache.
+	flush = orderKind{service.OrderFlush, "flush ", " forgets everything", history.EffectData}
+	// evict makes servers remove all keys that expire, as a server without free memory does with the policy
+	// volatile-random. Keys without expiry stay, such as a counter of fencing tokens.
+	evict = orderKind{service.OrderEvict, "evict keys at ", " throws keys away", history.EffectData}
+	// dropSubscribers closes the connections of all subscribers of a server. They miss messages that are published
+	// before they are back, so a lock that wakes its waiters by messages must look again after it reconnects. It is
+	// not an error if no client listens.
+	dropSubscribers = orderKind{service.OrderDropSubscribers, "drop subscribers of ", " ends subscriptions", history.EffectDisconnectAll}
+)
+
+func (k orderKind) fault(s Step) (Fault, error) { return Order{k, s.Target}, nil }
+
+func (f Order) String() string { return f.kind.plan + f.Target }
+
+// Effect states that it removes data, or that it ends connections of all clients.
+func (f Order) Effect() []string { return []string{f.kind.effect} }
+
+// Available requires servers that take the order.
+func (f Order) Available(c world.Cluster) error { return takes(f.kind.name, f.Target, c) }
+
+// Inject returns when the servers have confirmed the order.
+func (f Order) Inject(ctx context.Context, s Scene) (Undo, error) {
+	targets, err := resolve(ctx, f.Target, s)
 	if err != nil {
 		return nil, err
 	}
-	s.Begin(targets, strings.Join(targets, ", ")+" "+text)
-	return Nothing, send(ctx, s, name, targets, service.OrderArgs{})
-}
-
-// Flush makes servers forget everything, as FLUSHALL does by mistake, in a test on the wrong
-// server, or in a script that clears a cache.
-type Flush struct{ Target string }
-
-func newFlush(s Step) (Fault, error) { return Flush{Target: s.Target}, nil }
-
-func (f Flush) String() string { return "flush " + f.Target }
-
-// Effect states that it removes data and leaves connections alone.
-func (Flush) Effect() []string { return []string{history.EffectData} }
-
-// Available requires servers that take the order.
-func (f Flush) Available(c world.Cluster) error { return takes(service.OrderFlush, f.Target, c) }
-
-// Inject returns when one of lockbench's own keys is gone. There is no undo.
-func (f Flush) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, service.OrderFlush, f.Target, "forgets everything")
-}
-
-// Evict makes servers remove all keys that expire, as a server without free memory does with the
-// policy volatile-random. Keys without expiry stay, such as a counter of fencing tokens.
-type Evict struct{ Target string }
-
-func newEvict(s Step) (Fault, error) { return Evict{Target: s.Target}, nil }
-
-func (f Evict) String() string { return "evict keys at " + f.Target }
-
-// Effect states that it removes data and leaves connections alone.
-func (Evict) Effect() []string { return []string{history.EffectData} }
-
-// Available requires servers that take the order.
-func (f Evict) Available(c world.Cluster) error { return takes(service.OrderEvict, f.Target, c) }
-
-// Inject returns when one of lockbench's own keys is gone. There is no undo.
-func (f Evict) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, service.OrderEvict, f.Target, "throws keys away")
-}
-
-// DropSubscribers closes the connections of all subscribers of a server. They miss messages that
-// are published before they are back, so a lock that wakes its waiters by messages must look again
-// after it reconnects.
-type DropSubscribers struct{ Target string }
-
-func newDropSubscribers(s Step) (Fault, error) { return DropSubscribers{Target: s.Target}, nil }
-
-func (f DropSubscribers) String() string { return "drop subscribers of " + f.Target }
-
-// Effect states that it ends connections of all clients.
-func (DropSubscribers) Effect() []string { return []string{history.EffectDisconnectAll} }
-
-// Available requires servers that take the order.
-func (f DropSubscribers) Available(c world.Cluster) error {
-	return takes(service.OrderDropSubscribers, f.Target, c)
-}
-
-// Inject returns when the server has closed the connections. Clients reconnect by themselves. It is
-// not an error if no client listens.
-func (f DropSubscribers) Inject(ctx context.Context, s Scene) (Undo, error) {
-	return order(ctx, s, service.OrderDropSubscribers, f.Target, "ends subscriptions")
+	s.Begin(targets, strings.Join(targets, ", ")+f.kind.begins)
+	return Nothing, send(ctx, s, f.kind.name, targets, service.OrderArgs{})
 }
 
 // Poison replaces the value of the holder's key by one of another type, as a program with the same

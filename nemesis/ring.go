@@ -62,8 +62,8 @@ func (f Ring) Available(c world.Cluster) error {
 	if f.With == "" && c.Topology().Leads == service.EachLeads {
 		return errors.New("independent masters do not talk to each other; say with: clients")
 	}
-	if _, ok := world.Ability[world.LinkController](c); !ok {
-		return errors.New("this world cannot cut links")
+	if err := breakable(c); err != nil {
+		return err
 	}
 	return lacks(c, world.Action{Kind: world.Cutting})
 }
