@@ -250,9 +250,9 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "cut", "join":
 		links := []world.Link{{From: nodes[0], To: nodes[1]}}
 		if order == "cut" {
-			return s.proxy.Cut(links)
+			return s.proxy.Cut(ctx, links)
 		}
-		return s.proxy.Join(links)
+		return s.proxy.Join(ctx, links)
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

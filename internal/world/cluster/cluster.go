@@ -58,7 +58,7 @@ type Node interface {
 type Cluster struct {
 	service.Group   // the servers
 	process.Clients // the open clients
-	proxy.Abilities // link faults that need only the proxy
+	*proxy.Proxy    // the network, with its faults
 
 	Spec    world.Spec
 	Dir     *process.Dir // temporary files, some shared by all clients

@@ -23,7 +23,7 @@ const holdMin = 20 * time.Second
 // Cut holds everything on the links.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 	// Also in the proxy between servers: a relay may carry their bytes.
-	if err := c.Proxy.Cut(all); err != nil {
+	if err := c.Proxy.Cut(ctx, all); err != nil {
 		return err
 	}
 	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
@@ -32,7 +32,7 @@ func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 // Join ends Cut.
 func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
-	return errors.Join(err, c.Proxy.Join(all))
+	return errors.Join(err, c.Proxy.Join(ctx, all))
 }
 
 // change changes the state of those links that are between servers, and updates the rules of the containers.
@@ -70,7 +70,7 @@ func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
 // Shape delays everything on the links.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
-	if err := c.Proxy.Delay(clients, d.By, d.Jitter); err != nil {
+	if err := c.Proxy.Shape(ctx, clients, d); err != nil {
 		return err
 	}
 	if d.By >= holdMin {
@@ -81,7 +81,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
-	if err := c.Proxy.Delay(between, d.By, d.Jitter); err != nil {
+	if err := c.Proxy.Shape(ctx, between, d); err != nil {
 		return err
 	}
 	return c.change(ctx, between, func(l world.Link) {
@@ -93,7 +93,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	err := c.Proxy.Undelay(all)
+	err := c.Proxy.Unshape(ctx, all)
 	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)

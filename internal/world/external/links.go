@@ -33,18 +33,18 @@ func (c *Cluster) isNode(name string) bool {
 }
 
 // Cut holds links of clients, and cuts those between servers by hooks.
-func (c *Cluster) Cut(_ context.Context, all []world.Link) error {
+func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	if err := c.Proxy.Cut(clients); err != nil {
+	if err := c.Proxy.Cut(ctx, clients); err != nil {
 		return err
 	}
 	return c.cutBetween(between)
 }
 
 // Join ends Cut.
-func (c *Cluster) Join(_ context.Context, all []world.Link) error {
+func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	return errors.Join(c.Proxy.Join(clients), c.joinBetween(between))
+	return errors.Join(c.Proxy.Join(ctx, clients), c.joinBetween(between))
 }
 
 func (c *Cluster) cutBetween(links []world.Link) error {
@@ -130,12 +130,10 @@ func (c *Cluster) cutOff() []string {
 }
 
 // Shape delays links of clients.
-func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) error {
+func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
 	between, clients := c.split(all)
-	if len(clients) > 0 {
-		if err := c.Proxy.Delay(clients, d.By, d.Jitter); err != nil {
-			return err
-		}
+	if err := c.Proxy.Shape(ctx, clients, d); err != nil {
+		return err
 	}
 	if len(between) > 0 && d.By < lagCuts {
 		return c.Lacks(world.Action{Kind: world.Lagging, By: d.By})
@@ -144,9 +142,9 @@ func (c *Cluster) Shape(_ context.Context, all []world.Link, d world.Delay) erro
 }
 
 // Unshape ends Shape.
-func (c *Cluster) Unshape(_ context.Context, all []world.Link) error {
+func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 	between, clients := c.split(all)
-	return errors.Join(c.Proxy.Undelay(clients), c.joinBetween(between))
+	return errors.Join(c.Proxy.Unshape(ctx, clients), c.joinBetween(between))
 }
 
 // Ping pings a node on the path of from's connections. Between servers it relies on the hooks.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,22 +11,22 @@ import (
 )
 
 // Cut holds all bytes on the links from now on. Cutting a cut link has no effect.
-func (p *Proxy) Cut(links []world.Link) error {
+func (p *Proxy) Cut(_ context.Context, links []world.Link) error {
 	return p.change(links, func(s *state) { s.cut = true })
 }
 
 // Join delivers everything that was held, in order.
-func (p *Proxy) Join(links []world.Link) error {
+func (p *Proxy) Join(_ context.Context, links []world.Link) error {
 	return p.change(links, func(s *state) { s.cut = false })
 }
 
-// Drop drops all bytes on the links from now on.
-func (p *Proxy) Drop(links []world.Link) error {
+// DropReplies drops all bytes on the links from now on.
+func (p *Proxy) DropReplies(_ context.Context, links []world.Link) error {
 	return p.change(links, func(s *state) { s.dropping = true })
 }
 
-// Keep ends Drop, and closes each connection that lost bytes.
-func (p *Proxy) Keep(links []world.Link) error {
+// KeepReplies ends DropReplies, and closes each connection that lost bytes.
+func (p *Proxy) KeepReplies(_ context.Context, links []world.Link) error {
 	return p.change(links, func(s *state) { s.dropping = false })
 }
 
@@ -47,7 +48,7 @@ func (p *Proxy) setFrozen(name string, frozen bool) {
 
 // Reset closes all connections between the ends of the links with a TCP reset on both sides and
 // drops the bytes in flight, like a router that loses its state.
-func (p *Proxy) Reset(links []world.Link) (int, error) {
+func (p *Proxy) Reset(_ context.Context, links []world.Link) (int, error) {
 	if _, err := p.find(links); err != nil {
 		return 0, err
 	}
@@ -63,24 +64,29 @@ func (p *Proxy) Reset(links []world.Link) (int, error) {
 	return n, nil
 }
 
-// Delay delays everything on the links, rounded up to milliseconds. It replaces an earlier delay
+// Shape delays everything on the links, rounded up to milliseconds. It replaces an earlier delay
 // and delivers what that one held.
-func (p *Proxy) Delay(links []world.Link, by, jitter time.Duration) error {
-	if by <= 0 || jitter < 0 || jitter > by {
-		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", by, jitter)
+func (p *Proxy) Shape(_ context.Context, links []world.Link, d world.Delay) error {
+	if d.By <= 0 || d.Jitter < 0 || d.Jitter > d.By {
+		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", d.By, d.Jitter)
 	}
 	// The jitter is random and does not depend on the seed, like arrival times in a real network.
-	return p.addToxic(links, toxic{"latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(by), wholeMs(jitter))})
+	return p.addToxic(links, toxic{"latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(d.By), wholeMs(d.Jitter))})
 }
 
 func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
-// Undelay ends Delay and delivers delayed bytes at once, in order.
-func (p *Proxy) Undelay(links []world.Link) error { return p.removeToxic(links, "latency") }
+// Unshape ends Shape and delivers delayed bytes at once, in order.
+func (p *Proxy) Unshape(_ context.Context, links []world.Link) error {
+	return p.removeToxic(links, "latency")
+}
+
+// BandwidthReady returns nil.
+func (p *Proxy) BandwidthReady() error { return nil }
 
 // Throttle limits each connection on the links to a rate, rounded down to toxiproxy's unit, whole
 // kilobytes.
-func (p *Proxy) Throttle(links []world.Link, bytesPerSecond int64) error {
+func (p *Proxy) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	kilobytes := bytesPerSecond / 1000
 	if kilobytes < 1 {
 		return fmt.Errorf("let %d bytes a second through links: 1000 are the least", bytesPerSecond)
@@ -89,7 +95,9 @@ func (p *Proxy) Throttle(links []world.Link, bytesPerSecond int64) error {
 }
 
 // Unthrottle ends Throttle and delivers waiting bytes at once, in order.
-func (p *Proxy) Unthrottle(links []world.Link) error { return p.removeToxic(links, "bandwidth") }
+func (p *Proxy) Unthrottle(_ context.Context, links []world.Link) error {
+	return p.removeToxic(links, "bandwidth")
+}
 
 func (p *Proxy) addToxic(links []world.Link, t toxic) error {
 	states, err := p.find(links)

@@ -51,10 +51,10 @@ func TestHoldReplyThenCut(t *testing.T) {
 	reply := l.proxy.HoldReply("c1", 1)
 	c.say("GET a")
 	<-reply.Reached()
-	l.must(l.proxy.Cut([]world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.Cut(t.Context(), []world.Link{{From: "n1", To: "c1"}}))
 	reply.GoOn()
 	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: GET a\n"))
-	l.must(l.proxy.Join([]world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.Join(t.Context(), []world.Link{{From: "n1", To: "c1"}}))
 	c.hears("re: GET a")
 }
 

@@ -24,11 +24,12 @@
 //
 //   - [Proxy.Cut] holds bytes and the ends of connections, in order; new connections hang.
 //     [Proxy.Join] releases everything.
-//   - [Proxy.Delay] delays every byte, and [Proxy.Throttle] limits the rate.
-//   - [Proxy.Drop] drops bytes. [Proxy.Keep] ends it and closes each connection that lost bytes.
+//   - [Proxy.Shape] delays every byte, and [Proxy.Throttle] limits the rate.
+//   - [Proxy.DropReplies] drops bytes. [Proxy.KeepReplies] ends it and closes each connection that
+//     lost bytes.
 //
 // Limits: only TCP; a connection over a cut link is accepted and then hangs, while a real network
-// would not answer at all. Delay and Throttle are toxiproxy's toxics.
+// would not answer at all. Shape and Throttle are toxiproxy's toxics.
 package proxy
 
 import (
@@ -71,6 +72,11 @@ type Node struct {
 	Announced netip.AddrPort // where the proxy listens for it
 }
 
+var (
+	_ world.LinkController = (*Proxy)(nil)
+	_ world.RequestTracker = (*Proxy)(nil)
+)
+
 // Proxy relays connections between named ends and breaks the links between them.
 type Proxy struct {
 	options   Options
@@ -90,6 +96,7 @@ type Proxy struct {
 	conns     map[*conn]struct{}
 	links     map[world.Link]*link
 	counters  map[world.Link]*counter
+	greets    map[string]int // lockbench's own pings, by client
 
 	rejected atomic.Int64 // connections that were turned away
 
@@ -125,6 +132,7 @@ func New(o Options) *Proxy {
 		conns:     map[*conn]struct{}{},
 		links:     map[world.Link]*link{},
 		counters:  map[world.Link]*counter{},
+		greets:    map[string]int{},
 		holds:     map[string]*heldRequest{},
 	}
 }

@@ -2,8 +2,8 @@ package proxy
 
 import "sync"
 
-// Requests counts the commands that a client has sent to all nodes, by upper-case name. A command
-// that the client library sends again counts twice.
+// Requests counts the commands that a client has sent to all nodes, by upper-case name, without
+// lockbench's own pings. A command that the client library sends again counts twice.
 func (p *Proxy) Requests(client string) map[string]int {
 	total := map[string]int{}
 	p.mu.Lock()
@@ -13,7 +13,21 @@ func (p *Proxy) Requests(client string) map[string]int {
 			c.addTo(total)
 		}
 	}
+	if p.options.Wire == nil {
+		return total
+	}
+	sign := p.options.Wire.Sign()
+	if total[sign] -= p.greets[client]; total[sign] <= 0 {
+		delete(total, sign)
+	}
 	return total
+}
+
+// Greeted notes that lockbench is about to ping a node on behalf of a client.
+func (p *Proxy) Greeted(client string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.greets[client]++
 }
 
 // counter counts the commands of one client at one node.
