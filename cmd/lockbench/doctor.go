@@ -143,7 +143,7 @@ func (f *worldFlags) makeImages(c *cobra.Command, names []string) error {
 		}
 	}
 	o := f.options(c)
-	o.Again = true
+	o.FetchLimit = run.ImageLimit
 	for _, name := range names {
 		of, _ := services.Find(name) // checked before
 		info, err := run.NewDocker(o).Image(c.Context(), of)

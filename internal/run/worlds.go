@@ -32,7 +32,6 @@ type WorldOptions struct {
 	Bases      map[string]string
 	FetchLimit time.Duration
 	NoFetch    bool // do not fetch images from a registry
-	Again      bool // retry fetches that failed recently
 	// Say receives messages about slow preparations. It may be nil.
 	Say func(line string)
 	// Guest is the name of a lock of the user that is a program, or empty. `auto` skips worlds that cannot run it, and
@@ -71,11 +70,14 @@ func Worlds(o WorldOptions) []world.World {
 	}
 }
 
+// ImageLimit is the FetchLimit for users who asked for an image.
+const ImageLimit = docker.AskedLimit
+
 // NewDocker returns the world of containers.
 func NewDocker(o WorldOptions) *docker.World {
 	return docker.New(docker.Options{
 		Services: services.All(), Wanted: o.Services, Images: o.Images, Programs: o.Programs,
-		Self: o.Self, Sweep: o.SweepDocker, Say: o.Say, Bases: o.Bases, FetchLimit: o.FetchLimit, NoFetch: o.NoFetch, Again: o.Again,
+		Self: o.Self, Sweep: o.SweepDocker, Say: o.Say, Bases: o.Bases, FetchLimit: o.FetchLimit, NoFetch: o.NoFetch,
 	})
 }
 

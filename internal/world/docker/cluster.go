@@ -150,7 +150,7 @@ func (c *Cluster) start(ctx context.Context) error {
 func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	published, err := c.Identity(limited, n.port.addr())
+	published, err := c.Identity(limited, n.published)
 	if err != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -23,6 +24,12 @@ import (
 
 // serverPort is the first port on which all servers listen.
 const serverPort = 6379
+
+// published is that port, which the daemon publishes on a free port of loopback.
+var (
+	published = network.MustParsePort(fmt.Sprintf("%d/tcp", serverPort))
+	loopback  = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+)
 
 // Paths in a container. The data directory is an anonymous volume, because image layers may be on a slow file
 // system.
@@ -39,11 +46,7 @@ const machineScript = "trap 'exit 0' TERM\nnft -f " + rulesFile + " || exit 70\n
 
 // create creates the container without starting it.
 func (n *node) create(ctx context.Context) (err error) {
-	if n.port, err = claimPort(); err != nil {
-		return err
-	}
 	c := n.cluster
-	inside := network.MustParsePort(fmt.Sprintf("%d/tcp", serverPort))
 	labels := c.owner.labels()
 	labels[nodeLabel] = n.Name
 	// Not cancelled: the container that the daemon creates meanwhile could not be removed.
@@ -53,7 +56,7 @@ func (n *node) create(ctx context.Context) (err error) {
 		Image:        c.image,
 		Entrypoint:   []string{"sh"},
 		Cmd:          []string{"-c", machineScript},
-		ExposedPorts: []string{inside.String()},
+		ExposedPorts: []string{published.String()},
 		Name:         fmt.Sprintf("lockbench-%s-%s", c.owner.name, n.Name),
 		ConfigModifier: func(config *container.Config) {
 			// Only our labels: the labels of the library tell the reaper of another program in the same session, such as
@@ -66,7 +69,7 @@ func (n *node) create(ctx context.Context) (err error) {
 			host.CapAdd = []string{"NET_ADMIN"} // for nft, in the container's own network
 			host.CgroupParent = c.parent
 			host.NetworkMode = container.NetworkMode(c.subnet.name)
-			host.PortBindings = network.PortMap{inside: {{HostIP: n.port.addr().Addr(), HostPort: fmt.Sprint(n.port.number)}}}
+			host.PortBindings = network.PortMap{published: {{HostIP: loopback}}}
 			// Bounded, because a failing server can fill a disk, and readable with any default of the daemon.
 			host.LogConfig = container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "8m", "max-file": "1"}}
 		},
@@ -83,13 +86,6 @@ func (n *node) create(ctx context.Context) (err error) {
 	maps.Copy(files, n.program.Files)
 	maps.Copy(files, n.clockFiles())
 	return n.Write(ctx, files)
-}
-
-// recreate replaces the container.
-func (n *node) recreate(ctx context.Context) error {
-	err := n.remove(ctx)
-	n.port.release()
-	return errors.Join(err, n.create(ctx))
 }
 
 // remove removes the container.
@@ -123,27 +119,18 @@ func (n *node) boot(ctx context.Context) error {
 	if err := n.create(ctx); err != nil {
 		return err
 	}
-	return n.switchOn(ctx)
-}
-
-// switchOn starts the container. Another program may have taken its port meanwhile.
-func (n *node) switchOn(ctx context.Context) error {
-	for range tries {
-		n.cluster.joining.Lock()
-		err := n.container.Start(ctx)
-		n.cluster.joining.Unlock()
-		if err == nil {
-			return nil
-		}
-		if !strings.Contains(err.Error(), "already allocated") && !strings.Contains(err.Error(), "already in use") {
-			return fmt.Errorf("start the container of %s: %w", n.Name, explain(err))
-		}
-		if err := n.recreate(ctx); err != nil {
-			return err
-		}
+	n.cluster.joining.Lock()
+	err := n.container.Start(ctx)
+	n.cluster.joining.Unlock()
+	if err != nil {
+		return fmt.Errorf("start the container of %s: %w", n.Name, explain(err))
 	}
-	return fmt.Errorf("start the container of %s: no port on 127.0.0.1 was free for long enough, %d times in a row: "+
-		"end what takes so many between %d and %d (ss -ltn shows it), and try again", n.Name, tries, firstPort, lastPort)
+	port, err := n.container.MappedPort(ctx, published.String())
+	if err != nil {
+		return fmt.Errorf("find the published port of %s: %w", n.Name, explain(err))
+	}
+	n.published = netip.AddrPortFrom(loopback, port.Num())
+	return nil
 }
 
 // shellRun runs a command in the container.

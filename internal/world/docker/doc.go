@@ -69,8 +69,6 @@ type Options struct {
 	Sweep []string
 	// NoFetch prevents fetches from registries.
 	NoFetch bool
-	// Again also tries fetches that failed within the last hour.
-	Again bool
 	// Say receives messages about slow operations. It may be nil.
 	Say func(line string)
 }

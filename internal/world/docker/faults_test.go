@@ -414,37 +414,3 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 }
-
-// TestPortTakenMeanwhile: another program takes the chosen port, and the container is created again with another
-// one.
-func TestPortTakenMeanwhile(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
-		n, err := c.newNode(service.Node{Name: "redis-9", Role: service.Data}, 8)
-		if err != nil {
-			return err
-		}
-		c.nodes = append(c.nodes, n) // so that it ends with the others
-		if err := n.create(ctx); err != nil {
-			return err
-		}
-		chosen := n.port.addr()
-		thief, err := net.Listen("tcp4", chosen.String())
-		if err != nil {
-			return err
-		}
-		defer thief.Close()
-		if err := n.switchOn(ctx); err != nil {
-			return err
-		}
-		if n.port.addr() == chosen {
-			t.Errorf("%s belongs to another program", chosen)
-		}
-		if err := n.Launch(ctx, true); err != nil {
-			return err
-		}
-		return service.Poll(ctx, func() error {
-			_, err := redistest.Ask(ctx, n.addr(), "PING")
-			return err
-		})
-	})
-}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/world"
@@ -27,18 +26,12 @@ import (
 )
 
 const (
+	// imageLabel marks the images that lockbench made, so that users can remove them.
 	imageLabel = "lockbench.image"
-	// fetchLimit bounds how long a run waits for a registry and a package mirror; askedLimit is for users who asked
-	// for an image.
+	// fetchLimit bounds how long a run waits for a registry and a package mirror.
 	fetchLimit = time.Minute
-	askedLimit = 10 * time.Minute
-)
-
-// The values of the label of our images: what they were made of.
-const (
-	fromMachine  = "machine"  // this machine's programs
-	fromGiven    = "given"    // a program that the user named, which only this run uses
-	fromRegistry = "registry" // an official image
+	// AskedLimit is the limit for users who asked for an image.
+	AskedLimit = 10 * time.Minute
 )
 
 // images finds and builds the images of one service.
@@ -73,14 +66,13 @@ func (w images) registryBase() string {
 // dockerfile adds nft to an official image.
 func dockerfile(base string) string {
 	return `FROM ` + base + `
-LABEL ` + imageLabel + `=` + fromRegistry + `
+LABEL ` + imageLabel + `=registry
 RUN command -v nft >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*; }
 `
 }
 
 // find finds or builds the image for servers: the user's; else one of this machine's programs, which needs no
-// registry; else one that was built before; else an official one with nft, from a registry. An older image
-// does not replace installed programs, because the user may have installed another version.
+// registry; else an official one with nft, from a registry.
 func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	if w.own() != "" {
 		return w.ownImage(ctx, api)
@@ -91,9 +83,6 @@ func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, erro
 	}
 	if w.program() != "" {
 		return ImageInfo{}, missing
-	}
-	if info, ok := w.earlierImage(ctx, api); ok {
-		return info, nil
 	}
 	if w.registryBase() == "" {
 		return ImageInfo{}, fmt.Errorf("there is no image to start %s from: %w", w.service.Name(), missing)
@@ -115,7 +104,7 @@ func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 			return info, fmt.Errorf("the image of --image %s=%s is not here: docker pull %s", w.service.Name(), info.Name, info.Name)
 		}
 		w.Say("fetching the image " + info.Name)
-		limited, cancel := contextWithLimit(ctx, askedLimit, "fetch the image "+info.Name)
+		limited, cancel := contextWithLimit(ctx, AskedLimit, "fetch the image "+info.Name)
 		defer cancel()
 		if err := w.pull(limited, api, info.Name); err != nil {
 			return info, fmt.Errorf("the image of --image %s=%s is neither here nor in a registry: %w", w.service.Name(), info.Name, err)
@@ -154,14 +143,10 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 	if err != nil {
 		return info, err
 	}
-	from := fromMachine
-	if w.program() != "" {
-		from = fromGiven
-	}
 	result, err := api.ImageImport(ctx, client.ImageImportSource{Source: bytes.NewReader(packed), SourceName: "-"}, info.Name,
 		client.ImageImportOptions{Message: "made by lockbench", Changes: []string{
 			"ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-			"LABEL " + imageLabel + "=" + from,
+			"LABEL " + imageLabel + "=machine",
 		}})
 	if err == nil {
 		err = errors.Join(readProgress(result, nil), result.Close())
@@ -173,79 +158,34 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 	return info, nil
 }
 
-// earlierImage is the newest image that was built before, for a machine that has lost the programs since.
-func (w images) earlierImage(ctx context.Context, api client.APIClient) (info ImageInfo, ok bool) {
-	found, err := ourImages(ctx, api)
-	if err != nil {
-		return info, false
-	}
-	newest, ok := newestOf(found, w.repository())
-	return ImageInfo{Name: newest.tag, From: "what was installed when it was made, which this machine lacks", Bytes: newest.Size}, ok
-}
-
-// ourImage is an image that was built before, by one of its names.
-type ourImage struct {
-	image.Summary
-	repository, tag string // the tag with its repository
-}
-
-func ourImages(ctx context.Context, api client.APIClient) ([]ourImage, error) {
-	found, err := api.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("label", imageLabel)})
-	if err != nil {
-		return nil, explain(err)
-	}
-	var all []ourImage
-	for _, image := range found.Items {
-		for _, tag := range image.RepoTags {
-			repository, _, _ := strings.Cut(tag, ":")
-			all = append(all, ourImage{image, repository, tag})
-		}
-	}
-	return all, nil
-}
-
-// newestOf returns the image that replaces missing programs.
-func newestOf(all []ourImage, repository string) (newest ourImage, ok bool) {
-	for _, i := range all {
-		if i.repository == repository && i.Labels[imageLabel] != fromGiven && (!ok || i.Created >= newest.Created) {
-			newest, ok = i, true
-		}
-	}
-	return newest, ok
-}
-
 // registryImage is an official image with nft.
 func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	base := w.registryBase()
 	sum := sha256.Sum256([]byte(dockerfile(base)))
 	info := ImageInfo{Name: w.repository() + ":registry-" + hex.EncodeToString(sum[:6]), From: base + " and nft"}
-	if !w.Again {
-		if err := refused(base, time.Now()); err != nil {
-			return info, err
-		}
+	found, err := api.ImageInspect(ctx, info.Name)
+	if err == nil {
+		info.Bytes = found.Size
+		return info, nil
+	}
+	if !errdefs.IsNotFound(err) {
+		return info, explain(err)
 	}
 	if w.NoFetch {
 		return info, &world.ToFetch{What: base}
 	}
 	limit := cmp.Or(w.FetchLimit, fetchLimit)
-	if w.Again {
-		limit = askedLimit
-	}
 	w.Say(fmt.Sprintf("fetching %s, and adding nft to it; this is done once, and given up after %v", base, limit))
 	limited, cancel := contextWithLimit(ctx, limit, "fetch "+base)
 	defer cancel()
-	err := w.pull(limited, api, base)
-	if err == nil {
+	if err = w.pull(limited, api, base); err == nil {
 		err = addNft(limited, api, base, info.Name)
 	}
 	if ctx.Err() != nil { // cancelled, which is not an error of the registry
 		return info, context.Cause(ctx)
 	}
-	if remember(base, err); err != nil {
-		return info, err
-	}
-	info.Built = true
-	return info, nil
+	info.Built = err == nil
+	return info, err
 }
 
 // addNft builds an image with nft from a local one.
@@ -267,19 +207,6 @@ func addNft(ctx context.Context, api client.APIClient, base, name string) error 
 	default:
 		return fmt.Errorf("add nft to it: %w", explain(err))
 	}
-}
-
-// older returns the images of services for which this run has others, except those that replace missing
-// programs.
-func older(all []ourImage, current map[string]ImageInfo) []string {
-	var tags []string
-	for _, i := range all {
-		newest, _ := newestOf(all, i.repository)
-		if now, ok := current[strings.TrimPrefix(i.repository, "lockbench-")]; ok && now.Name != i.tag && newest.tag != i.tag {
-			tags = append(tags, i.tag)
-		}
-	}
-	return tags
 }
 
 // pull fetches an image and reports the progress.

@@ -165,30 +165,3 @@ func TestReadProgress(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// The newest image replaces missing programs, unless it has a program that the user named. No message suggests
-// removing it.
-func TestWhichImageStandsIn(t *testing.T) {
-	found := func(tag, from string, created int64) ourImage {
-		repository, _, _ := strings.Cut(tag, ":")
-		return ourImage{image.Summary{Created: created, Labels: map[string]string{imageLabel: from}, RepoTags: []string{tag}}, repository, tag}
-	}
-	all := []ourImage{
-		found("lockbench-redis:b", fromMachine, 2), found("lockbench-redis:a", fromMachine, 1),
-		found("lockbench-redis:valkey", fromGiven, 3), found("lockbench-etcd:c", fromMachine, 9),
-	}
-	if newest, ok := newestOf(all, "lockbench-redis"); !ok || newest.tag != "lockbench-redis:b" {
-		t.Errorf("got %s, %t", newest.tag, ok)
-	}
-	if newest, ok := newestOf(all, "lockbench-nats"); ok {
-		t.Errorf("got %s", newest.tag)
-	}
-	for now, want := range map[string][]string{
-		"lockbench-redis:b":      {"lockbench-redis:a", "lockbench-redis:valkey"},
-		"lockbench-redis:valkey": {"lockbench-redis:a"},
-	} {
-		if got := older(all, map[string]ImageInfo{redis.Name: {Name: now}}); !slices.Equal(got, want) {
-			t.Errorf("in addition to %s: unneeded images %q, want %q", now, got, want)
-		}
-	}
-}

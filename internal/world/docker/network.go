@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"os"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// tries is how often a range or port is drawn again after a collision.
+// tries is how often a range is drawn again after a collision.
 const tries = 20
 
 // firstNode is the last byte of the address of the first node.
@@ -42,20 +41,17 @@ func (s subnet) at(last byte) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// createNetwork creates the network of a cluster on addresses that are unused, as far as this machine shows.
+// createNetwork creates the network of a cluster, on addresses to which this machine has no route.
 func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet, error) {
 	// Not drawn from the seed: results do not depend on the addresses.
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	// Not cancelled: a network that the daemon creates meanwhile could not be removed.
 	ctx, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "make a network for the servers")
 	defer cancel()
+	routes, _ := os.ReadFile("/proc/net/route") // absent where there is no network at all
 	var errs error
 	for range tries {
-		used, err := usedRanges(ctx, api)
-		if err != nil {
-			return subnet{}, err
-		}
-		s := subnet{name: "lockbench-" + o.name, prefix: chooseRange(rng, used)}
+		s := subnet{name: "lockbench-" + o.name, prefix: chooseRange(rng, parseRoutes(string(routes)))}
 		made, err := api.NetworkCreate(ctx, s.name, client.NetworkCreateOptions{
 			Driver: "bridge", Labels: o.labels(),
 			IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: s.prefix, Gateway: s.gateway()}}},
@@ -65,7 +61,7 @@ func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet,
 			return s, nil
 		}
 		errs = err
-		// Another run has taken the range meanwhile, or one that is not visible here.
+		// The daemon knows its networks, which may have no route here.
 		if !strings.Contains(err.Error(), "overlap") {
 			break
 		}
@@ -89,34 +85,6 @@ func chooseRange(rng *rand.Rand, used []netip.Prefix) (p netip.Prefix) {
 	return p
 }
 
-// usedRanges returns those of this machine's addresses and routes and of the daemon's networks.
-func usedRanges(ctx context.Context, api client.APIClient) ([]netip.Prefix, error) {
-	var used []netip.Prefix
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("look for addresses in use: %w", err)
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-			used = append(used, p.Masked())
-		}
-	}
-	routes, _ := os.ReadFile("/proc/net/route") // absent where there is no network at all
-	used = append(used, parseRoutes(string(routes))...)
-	networks, err := api.NetworkList(ctx, client.NetworkListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the daemon's networks: %w", err)
-	}
-	for _, n := range networks.Items {
-		for _, c := range n.IPAM.Config {
-			if c.Subnet.IsValid() {
-				used = append(used, c.Subnet.Masked())
-			}
-		}
-	}
-	return used, nil
-}
-
 // parseRoutes parses the kernel's routing table: destination and mask are in the second and eighth column, in
 // hexadecimal and native byte order.
 func parseRoutes(text string) []netip.Prefix {
@@ -136,46 +104,4 @@ func parseRoutes(text string) []netip.Prefix {
 		routes = append(routes, netip.PrefixFrom(netip.AddrFrom4(b), bits.OnesCount32(uint32(mask))))
 	}
 	return routes
-}
-
-// port is a published port of a node on 127.0.0.1, claimed for the life of the cluster: while a node is dead
-// the port is free, and another run could take it.
-type port struct {
-	number uint16
-	claim  net.Listener
-}
-
-// Ports are below the range of ephemeral ports.
-const (
-	firstPort = 12000
-	lastPort  = 31999
-)
-
-// claimPort finds a free port that no other run has claimed.
-func claimPort() (*port, error) {
-	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
-	var errs error
-	for range 10 * tries {
-		n := uint16(firstPort + rng.IntN(lastPort-firstPort+1))
-		claim, err := net.Listen("unix", fmt.Sprintf("@lockbench-docker-port-%d", n))
-		if err != nil {
-			errs = err
-			continue
-		}
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", n))
-		if err != nil {
-			claim.Close()
-			errs = err
-			continue
-		}
-		l.Close()
-		return &port{n, claim}, nil
-	}
-	return nil, fmt.Errorf("find a free port on 127.0.0.1: %w", errs)
-}
-
-func (p *port) release() { p.claim.Close() }
-
-func (p *port) addr() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), p.number)
 }

@@ -34,7 +34,7 @@ type node struct {
 	log       *process.Log
 
 	container testcontainers.Container // nil: not created
-	port      *port
+	published netip.AddrPort           // on this machine
 	clock     clock
 
 	life   sync.Mutex // held while it starts or ends, and while its place or its rules change
@@ -248,9 +248,6 @@ func (n *node) end(ctx context.Context) error {
 	if n.log != nil {
 		defer n.log.Close()
 	}
-	if n.port != nil {
-		defer n.port.release()
-	}
 	if n.container == nil {
 		return nil
 	}
@@ -284,7 +281,7 @@ func (n *node) addr() netip.AddrPort {
 	if n.cluster.direct.Load() {
 		return n.announced
 	}
-	return n.port.addr()
+	return n.published
 }
 
 // Dial connects to the server and bypasses all faults.

@@ -232,11 +232,6 @@ func (w *World) Report(ctx context.Context) []string {
 		}
 		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", image.Name, image.Bytes>>20, image.From, how))
 	}
-	if all, err := ourImages(ctx, s.provider.Client()); err == nil {
-		if tags := older(all, s.images); len(tags) > 0 {
-			lines = append(lines, "images of earlier programs, which nothing needs: docker rmi "+strings.Join(tags, " "))
-		}
-	}
 	found, err := findLeftovers(ctx, s.provider.Client())
 	if err == nil && len(found.of) > 0 {
 		lines = append(lines, fmt.Sprintf("%d networks of earlier runs that the daemon does not let go of, although nothing is in them; "+
