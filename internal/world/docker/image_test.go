@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moby/moby/api/types/image"
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
