@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,6 +40,8 @@ var blocks = []struct {
 	{"libraries.md", "libraries", libraryRows},
 	{"conformance.md", "rules", ruleRows},
 	{"guest-protocol.md", "endpoints", endpointRows},
+	{"services.md", "services", serviceRows},
+	{"bugs.md", "ids", bugRows},
 }
 
 // TestGeneratedBlocks compares the blocks with the code. With -update it writes them.
@@ -169,6 +173,62 @@ func ruleRows(*testing.T) string {
 		rows = append(rows, []string{"`" + r.Name + "`", r.About})
 	}
 	return table([]string{"rule", "promise"}, rows)
+}
+
+// serviceRows has a row for each service.
+func serviceRows(*testing.T) string {
+	var rows [][]string
+	for _, s := range services.All() {
+		var topologies []string
+		for _, topology := range s.Topologies() {
+			topologies = append(topologies, "`"+string(topology.Name)+"`")
+		}
+		needs := s.Needs()
+		rows = append(rows, []string{"`" + s.Name() + "`", "`" + needs.Command() + "`", needs.Least, strings.Join(topologies, ", "), needs.Install})
+	}
+	return table([]string{"service", "program", "from version", "topologies", "to install it"}, rows)
+}
+
+// bugRows has a row for each bug that a scenario or a mutant shows.
+func bugRows(t *testing.T) string {
+	shown := map[string]*[3][]string{} // scenarios, mutants, known from
+	add := func(id string, column int, text string) {
+		if shown[id] == nil {
+			shown[id] = new([3][]string)
+		}
+		if list := &shown[id][column]; text != "" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, name := range scenarios.Names() {
+		s, err := scenarios.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range s.Shows {
+			add(id, 0, "`"+name+"`")
+		}
+	}
+	for _, m := range catalog.Mutants() {
+		add(m.Wrong.Bug, 1, "`"+m.Name+"`")
+		add(m.Wrong.Bug, 2, m.Wrong.Known)
+	}
+	var rows [][]string
+	for _, id := range slices.SortedFunc(maps.Keys(shown), func(a, b string) int { return cmp.Or(cmp.Compare(a[0], b[0]), bugNumber(t, a)-bugNumber(t, b)) }) {
+		of := shown[id]
+		rows = append(rows, []string{id, strings.Join(of[0], ", "), strings.Join(of[1], ", "), strings.Join(of[2], "; ")})
+	}
+	return table([]string{"id", "scenarios", "mutants", "known from"}, rows)
+}
+
+// bugNumber is 17 for R-17.
+func bugNumber(t *testing.T, id string) int {
+	_, number, _ := strings.Cut(id, "-")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		t.Fatalf("%q is not the id of a bug", id)
+	}
+	return n
 }
 
 // endpointRows has a row for each topology of each service, with the endpoints and parameters that a guest gets.
@@ -386,7 +446,7 @@ func TestDocsAreShort(t *testing.T) {
 
 // generatedBlocks are the names of the blocks that tests compare, here and in other packages.
 func generatedBlocks() []string {
-	names := []string{"measured", "keys", "checks"}
+	names := []string{"measured", "keys", "checks", "commands"}
 	for _, b := range blocks {
 		names = append(names, b.name)
 	}
