@@ -10,8 +10,7 @@ import (
 	"lockbench/checker"
 )
 
-// checksAndRules is the part of docs/verdicts.md that is made from the tables of package
-// checker.
+// checksAndRules is the block of docs/verdicts.md that is made from the tables of package checker.
 func checksAndRules() string {
 	var b strings.Builder
 	b.WriteString("| check | rule of a finding | |\n| --- | --- | --- |\n")
@@ -26,35 +25,16 @@ func checksAndRules() string {
 	return b.String()
 }
 
-// docs/verdicts.md lists every check and rule as the tables have them, explains every class,
-// and is short enough to be read by users.
+// TestVerdictsPage checks that docs/verdicts.md lists every check and rule, explains every class, and is short.
 func TestVerdictsPage(t *testing.T) {
-	const begins, ends = "<!-- checks -->\n", "<!-- /checks -->"
-	page := top + "docs/verdicts.md"
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(data), begins)
-	listed, after, ended := strings.Cut(rest, ends)
-	if !found || !ended {
-		t.Fatalf("%s lacks %q or %q", page, begins, ends)
-	}
-	if *update {
-		listed = checksAndRules()
-		if err := os.WriteFile(page, []byte(before+begins+listed+ends+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if listed != checksAndRules() {
-		t.Errorf("%s lists other checks and rules than package checker; go test ./cmd/lockbench -run TestVerdictsPage -update writes them", page)
-	}
+	const page = "docs/verdicts.md"
+	before, text := checkBlock(t, page, "checks", checksAndRules())
 	for c := checker.StaleWrite; c <= checker.DoubleGrant; c++ {
 		if !strings.Contains(before, "| `"+c.String()+"` |") {
 			t.Errorf("%s does not explain the class %s", page, c)
 		}
 	}
-	if n := len(before + begins + listed + ends + after); n > 10<<10 {
+	if n := len(text); n > 10<<10 {
 		t.Errorf("%s has %d bytes, and 10 KB at most", page, n)
 	}
 }
@@ -77,4 +57,31 @@ func TestCheckerPageNamesFiles(t *testing.T) {
 	if len(files) < 4 || len(files) > 6 || lines > 1500 {
 		t.Errorf("docs/checker.md names %d files of %d lines; want 4 to 6, and at most 1,500 lines", len(files), lines)
 	}
+}
+
+// checkBlock compares a generated block of a page, which stands between <!-- NAME --> and <!-- /NAME -->. With -update it
+// writes the block. It returns the text before the block and the whole page.
+func checkBlock(t *testing.T, page, name, want string) (before, text string) {
+	t.Helper()
+	begins, ends := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	data, err := os.ReadFile(top + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(data), begins)
+	block, after, ended := strings.Cut(rest, ends)
+	if !found || !ended {
+		t.Fatalf("%s has no block %s", page, name)
+	}
+	text = before + begins + want + ends + after
+	switch {
+	case block == want:
+	case *update:
+		if err := os.WriteFile(top+page, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("block %s of %s differs from the program; go test ./cmd/lockbench -run %s -update writes it", name, page, t.Name())
+	}
+	return before, text
 }
