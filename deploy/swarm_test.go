@@ -108,7 +108,7 @@ func shared(t *testing.T) string {
 	return dir
 }
 
-// ownDaemon is the shell in whose namespaces a Docker daemon runs that is no concern of this machine: its network
+// ownDaemon is the shell in whose namespaces a separate Docker daemon runs: its network
 // has a loopback alone, what it mounts and keeps is gone with the shell, and so is every process. Its input ends
 // with the test, however that ends, and the containers' groups are removed by a daemon that ends in order.
 const ownDaemon = `set -e

@@ -126,7 +126,7 @@ func TestBadInput(t *testing.T) {
 		"no number":        {"exit 1", "redisson-jar/retries=-1", 64, `"-1" is not a whole number`},
 		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not default, on or off`},
 		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson-jar", 3, "Could not reserve enough space"},
-		"is no guest":      {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
+		"is not a guest":   {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ""

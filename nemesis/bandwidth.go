@@ -35,7 +35,7 @@ func newBandwidth(s Step) (Fault, error) {
 	}
 	rate, ok := parseRate(s.Options["rate"])
 	if !ok {
-		return nil, fmt.Errorf("rate: %q is no rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s", s.Options["rate"])
+		return nil, fmt.Errorf("rate: %q is not a rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s", s.Options["rate"])
 	}
 	return Bandwidth{link, rate}, nil
 }

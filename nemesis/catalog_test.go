@@ -103,21 +103,21 @@ func TestStepsThatMakeNoFault(t *testing.T) {
 	}{
 		{Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "some"}}, `data: "some" is neither kept nor lost`},
 		{Step{Fault: "isolate", Target: "master", Options: map[string]string{"way": "up"}}, `way: "up" is none of both, in, out`},
-		{Step{Fault: "cut", Target: "master"}, `"master" is no link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
-		{Step{Fault: "drop-replies", Target: "master"}, `"master" is no link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+		{Step{Fault: "cut", Target: "master"}, `"master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+		{Step{Fault: "drop-replies", Target: "master"}, `"master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
 		{
 			Step{Fault: "lag", Target: "master -> clients", Options: map[string]string{"by": "200ms", "jitter": "150ms"}},
-			`jitter: "150ms" is no duration above zero and up to half of the 200ms by which all is late, such as 50ms`,
+			`jitter: "150ms" is not a duration above zero and up to half of the 200ms by which all is late, such as 50ms`,
 		},
 		{
 			Step{Fault: "bandwidth", Target: "master -> clients", Options: map[string]string{"rate": "500B/s"}},
-			`rate: "500B/s" is no rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s`,
+			`rate: "500B/s" is not a rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s`,
 		},
-		{Step{Fault: "ring", Target: "clients"}, "clients is no server; say `ring: nodes`, and for the clients `with: clients`"},
-		{Step{Fault: "ring", Target: "nodes", Options: map[string]string{"with": "master"}}, `with: "master" is no role of clients, such as clients`},
-		{Step{Fault: "lag", Target: "master -> clients"}, `by: "" is no duration above zero, such as 60s`},
-		{Step{Fault: "lag", Target: "master -> clients", Options: map[string]string{"by": "-1s"}}, `by: "-1s" is no duration above zero, such as 60s`},
-		{Step{Fault: "promote", Target: "holder"}, "holder is no server: promote a replica"},
+		{Step{Fault: "ring", Target: "clients"}, "clients is not a server; say `ring: nodes`, and for the clients `with: clients`"},
+		{Step{Fault: "ring", Target: "nodes", Options: map[string]string{"with": "master"}}, `with: "master" is not a role of clients, such as clients`},
+		{Step{Fault: "lag", Target: "master -> clients"}, `by: "" is not a duration above zero, such as 60s`},
+		{Step{Fault: "lag", Target: "master -> clients", Options: map[string]string{"by": "-1s"}}, `by: "-1s" is not a duration above zero, such as 60s`},
+		{Step{Fault: "promote", Target: "holder"}, "holder is not a server: promote a replica"},
 	} {
 		entry, _ := Find(test.step.Fault)
 		if _, err := entry.New(test.step); err == nil || err.Error() != test.want {

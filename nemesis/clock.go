@@ -39,7 +39,7 @@ func newClock(s Step) (Fault, error) {
 	var err error
 	if by, ok := s.Options["by"]; ok {
 		if f.By, err = time.ParseDuration(by); err != nil || f.By.Abs() < clockLeast {
-			return nil, fmt.Errorf("by: %q is no duration of %s or more, such as 60s or -3s", by, clockLeast)
+			return nil, fmt.Errorf("by: %q is not a duration of %s or more, such as 60s or -3s", by, clockLeast)
 		}
 		if f.By.Abs() > clockMost {
 			return nil, fmt.Errorf("by: %q is too long: at most %v", by, clockMost)
@@ -48,7 +48,7 @@ func newClock(s Step) (Fault, error) {
 	if drift, ok := s.Options["drift"]; ok {
 		share, err := strconv.ParseFloat(strings.TrimSuffix(drift, "%"), 64)
 		if f.Drift = share / 100; err != nil || !strings.HasSuffix(drift, "%") || f.Drift < -0.9 || f.Drift > 100 || f.Drift == 0 {
-			return nil, fmt.Errorf("drift: %q is no share from -90%% to 10000%%, such as 10%%", drift)
+			return nil, fmt.Errorf("drift: %q is not a share from -90%% to 10000%%, such as 10%%", drift)
 		}
 	}
 	if f.By == 0 && f.Drift == 0 {

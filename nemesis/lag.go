@@ -33,7 +33,7 @@ func newLag(s Step) (Fault, error) {
 	}
 	by, err := time.ParseDuration(s.Options["by"])
 	if err != nil || by <= 0 {
-		return nil, fmt.Errorf("by: %q is no duration above zero, such as 60s", s.Options["by"])
+		return nil, fmt.Errorf("by: %q is not a duration above zero, such as 60s", s.Options["by"])
 	}
 	if by > DurationMax {
 		return nil, fmt.Errorf("by: %q is too long: at most %v", s.Options["by"], DurationMax)
@@ -41,7 +41,7 @@ func newLag(s Step) (Fault, error) {
 	var jitter time.Duration
 	if text, ok := s.Options["jitter"]; ok {
 		if jitter, err = time.ParseDuration(text); err != nil || jitter <= 0 || jitter > by/2 {
-			return nil, fmt.Errorf("jitter: %q is no duration above zero and up to half of the %s by which all is late, such as %s", text, by, by/4)
+			return nil, fmt.Errorf("jitter: %q is not a duration above zero and up to half of the %s by which all is late, such as %s", text, by, by/4)
 		}
 	}
 	return Lag{link, by, jitter}, nil

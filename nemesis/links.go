@@ -23,7 +23,7 @@ func parseLink(text string) (linkTarget, error) {
 	}
 	from, to, ok := strings.Cut(text, "->")
 	if !ok {
-		return linkTarget{}, fmt.Errorf("%q is no link: write \"A -> B\" or \"A <-> B\" with roles, such as master -> replicas", text)
+		return linkTarget{}, fmt.Errorf("%q is not a link: write \"A -> B\" or \"A <-> B\" with roles, such as master -> replicas", text)
 	}
 	return linkTarget{canonical(from), canonical(to), false}, nil
 }

@@ -58,7 +58,7 @@ func takes(name, target string, c world.Cluster) error {
 		return err
 	}
 	if ofClients(target) {
-		return errors.New(canonical(target) + " is no server")
+		return errors.New(canonical(target) + " is not a server")
 	}
 	if _, ok := world.Order(c, name); !ok {
 		return errors.New("these servers take no such order")
@@ -185,7 +185,7 @@ type Busy struct {
 func newBusy(s Step) (Fault, error) {
 	by, err := time.ParseDuration(s.Options["by"])
 	if err != nil || by < busyMin || by > busyMax {
-		return nil, fmt.Errorf("by: %q is no duration from %s to %s, such as 2s", s.Options["by"], busyMin, busyMax)
+		return nil, fmt.Errorf("by: %q is not a duration from %s to %s, such as 2s", s.Options["by"], busyMin, busyMax)
 	}
 	return Busy{s.Target, by}, nil
 }

@@ -17,7 +17,7 @@ var _ Fault = Promote{}
 
 func newPromote(s Step) (Fault, error) {
 	if ofClients(s.Target) {
-		return nil, fmt.Errorf("%s is no server: promote a replica", s.Target)
+		return nil, fmt.Errorf("%s is not a server: promote a replica", s.Target)
 	}
 	return Promote{Target: s.Target}, nil
 }

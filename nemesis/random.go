@@ -58,7 +58,7 @@ func newRandom(s Step) (random, error) {
 		switch key {
 		case "steps":
 			if r.steps, err = strconv.Atoi(value); err != nil || r.steps < 1 || r.steps > 100 {
-				err = fmt.Errorf("steps: %q is no number from 1 to 100", value)
+				err = fmt.Errorf("steps: %q is not a number from 1 to 100", value)
 			}
 		case "apart":
 			r.apart, err = parseRange(key, value)
@@ -102,7 +102,7 @@ func (r random) weigh(text string) error {
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(weight))
 		if err != nil || n < 0 || n > 1000 {
-			return fmt.Errorf("weights: %s weighs %q, which is no number from 0 to 1000", name, weight)
+			return fmt.Errorf("weights: %s weighs %q, which is not a number from 0 to 1000", name, weight)
 		}
 		r.weights[name] = n
 	}
@@ -117,7 +117,7 @@ func parseRange(key, text string) (Range, error) {
 	a, err1 := time.ParseDuration(from)
 	b, err2 := time.ParseDuration(to)
 	if errors.Join(err1, err2) != nil || a <= 0 || b < a {
-		return Range{}, fmt.Errorf("%s: %q is no duration above zero and no range of them, such as 300ms..2s", key, text)
+		return Range{}, fmt.Errorf("%s: %q is not a duration above zero or a range of durations, such as 300ms..2s", key, text)
 	}
 	if b > DurationMax {
 		return Range{}, fmt.Errorf("%s: %q is too long: at most %v", key, text, DurationMax)

@@ -76,6 +76,6 @@ func TestFaultsOfOneRequest(t *testing.T) {
 	}
 	entry, _ := Find("lose-reply")
 	if _, err := entry.New(Step{Target: "holder", Request: 1, Options: map[string]string{"then": "thunder"}}); err == nil {
-		t.Error("thunder is no silence")
+		t.Error("thunder counts as silence")
 	}
 }

@@ -32,10 +32,10 @@ const ringMin = 4
 func newRing(s Step) (Fault, error) {
 	f := Ring{Target: s.Target, With: s.Options["with"]}
 	if ofClients(f.Target) {
-		return nil, fmt.Errorf("%s is no server; say `ring: nodes`, and for the clients `with: clients`", f.Target)
+		return nil, fmt.Errorf("%s is not a server; say `ring: nodes`, and for the clients `with: clients`", f.Target)
 	}
 	if f.With != "" && !ofClients(f.With) {
-		return nil, fmt.Errorf("with: %q is no role of clients, such as clients", f.With)
+		return nil, fmt.Errorf("with: %q is not a role of clients, such as clients", f.With)
 	}
 	return f, nil
 }

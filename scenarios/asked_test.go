@@ -93,7 +93,7 @@ func TestAskedCheck(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if err != nil && !IsUsage(err) {
-				t.Errorf("%T is no wrong usage", err)
+				t.Errorf("%T is not wrong usage", err)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func TestErrorTexts(t *testing.T) {
 				t.Fatal("read without an error")
 			}
 			if !IsUsage(err) {
-				t.Errorf("%T is no *Error", err)
+				t.Errorf("%T is not an *Error", err)
 			}
 			got := err.Error() + "\n"
 			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
@@ -249,7 +249,7 @@ func FuzzRead(f *testing.F) {
 		s, err := Read("fuzz.yaml", data)
 		if err != nil {
 			if !IsUsage(err) {
-				t.Errorf("%T is no *Error", err)
+				t.Errorf("%T is not an *Error", err)
 			}
 			_ = err.Error()
 			return

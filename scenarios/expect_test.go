@@ -211,7 +211,7 @@ func TestParseExpect(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 			if !IsUsage(err) {
-				t.Errorf("%T is no *Error", err)
+				t.Errorf("%T is not an *Error", err)
 			}
 		}
 		if lock != want.lock || e.String() != want.text || got != want.err {

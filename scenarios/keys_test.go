@@ -258,7 +258,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%s\ngot  %v\nwant %q", text, err, want)
 		}
 		if want != "" && !IsUsage(err) {
-			t.Errorf("%T is no wrong usage", err)
+			t.Errorf("%T is not wrong usage", err)
 		}
 	}
 	named, err := ParseLocks("set-nx/clients=11")

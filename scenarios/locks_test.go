@@ -91,7 +91,7 @@ func TestParseLocksErrors(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", arg, diff)
 		}
 		if !IsUsage(err) {
-			t.Errorf("%T is no *Error", err)
+			t.Errorf("%T is not an *Error", err)
 		}
 	}
 }

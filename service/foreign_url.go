@@ -40,7 +40,7 @@ func Redacted(text string) string {
 func ReadURL(text, port string) (u URL, err error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return u, errors.New("this is no URL such as SERVICE://HOST:PORT")
+		return u, errors.New("this is not a URL such as SERVICE://HOST:PORT")
 	}
 	u.Scheme = scheme
 	hosts, path, _ := strings.Cut(rest, "/")
@@ -72,7 +72,7 @@ func ReadURL(text, port string) (u URL, err error) {
 func addrOf(text, usual string) (string, error) {
 	u, err := url.Parse("tcp://" + text)
 	if err != nil || u.Hostname() == "" || u.Host != text || u.RawQuery != "" {
-		return "", fmt.Errorf("%q is no HOST or HOST:PORT", text)
+		return "", fmt.Errorf("%q is not a HOST or HOST:PORT", text)
 	}
 	port := u.Port()
 	if port == "" {

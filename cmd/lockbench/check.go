@@ -26,28 +26,27 @@ func newCheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check [FILE|DIR|-...]",
 		Short: "Re-check recorded histories; starts no server",
-		Long: `check reads histories and judges them. A directory is a run's results folder, all
-of whose histories are judged, the folder of one lock in it, or a test's folder in
-Jepsen's store. Nothing but the history decides, so a history from anywhere gets the
-verdict that a run with it would have given. "-" is standard input. Without an
-argument it is the newest run, results/latest.
+		Long: `check reads histories and judges them. The argument is a history file, the results folder
+of a run, the folder of one lock in it, or the folder of a test in Jepsen's store. "-" is
+standard input, and the default is the newest run, results/latest. Only the history
+decides, so check repeats the verdict of a run, and judges histories of other programs.
 
-Three formats are read, and found by looking: lockbench's own JSON lines, Jepsen's
-history.edn, and the same as JSON (an array, or one operation a line). Of Jepsen's
-histories the operations of a lock test are judged: acquire and release, lock and
-unlock. Their order is their :index, else that of the lines, whatever their :time says.
+check recognizes three formats: lockbench's own JSON lines, Jepsen's history.edn, and the
+same as JSON (an array, or one operation a line). From Jepsen's histories it takes the
+operations of a lock test: acquire and release, or lock and unlock. Their order is that
+of :index, or of the lines if there is no :index; :time does not order them.
 
---model says what kind of lock it is, in place of what the history says:
+--model overrides the kind of lock that the history names:
   owner-mutex     one holder at a time, and only the holder may release (the default)
-  mutex           the same; a Jepsen history is refused if a process releases the lock
+  mutex           the same; a Jepsen history is rejected if a process releases the lock
                   without holding it, unless that release failed
-  reentrant, rw, fenced, semaphore=N, or several with commas: rw,fenced
+  reentrant, rw, fenced, semaphore=N, or several separated by commas: rw,fenced
 
-A history is kept in memory as a whole, at about two and a half times the size of its
-file. One that is still being written is judged as far as it goes.
+check keeps the whole history in memory. It judges a history that is still being written
+up to its last complete line.
 
-Exit codes: 0 valid, 1 violated, 2 unknown (also a lock of a run that ended before the
-lock began), 3 a file could not be read or is no history, 64 wrong usage.`,
+Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock began),
+3 a file could not be read or is not a history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
 			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -71,10 +70,10 @@ lock began), 3 a file could not be read or is no history, 64 wrong usage.`,
 			return judge.all(c.OutOrStdout(), sayTo(c.ErrOrStderr()), args)
 		},
 	}
-	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "how a failed release is read: ended (the claim is over) or strict (nothing ended)")
-	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(jepsen.Formats(), ", ")+" (default: found by looking)")
-	c.Flags().StringVar(&f.model, "model", "", "what kind of lock it is (default: what the history says, else owner-mutex)")
-	c.Flags().BoolVar(&f.json, "json", false, "one JSON object a line")
+	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "whether a failed release ends the hold: ended (it does) or strict (it does not)")
+	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(jepsen.Formats(), ", ")+" (default: recognized from the content)")
+	c.Flags().StringVar(&f.model, "model", "", "the kind of lock (default: from the history, otherwise owner-mutex)")
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object on each line")
 	return c
 }
 
@@ -114,11 +113,11 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	j := judge{in: in, json: f.json, options: checker.Options{Release: checker.Release(f.release)}}
 	readings := []string{string(checker.Ended), string(checker.Strict)}
 	if !slices.Contains(readings, f.release) {
-		return j, usagef("--release: %q is no reading of a failed release; %s", f.release, didYouMean(f.release, readings))
+		return j, usagef("--release: %q is not a reading of a failed release; %s", f.release, didYouMean(f.release, readings))
 	}
 	j.open.Format = jepsen.Format(f.format)
 	if f.format != "" && !slices.Contains(jepsen.Formats(), f.format) {
-		return j, usagef("--format: %q is no format of a history; %s", f.format, didYouMean(f.format, jepsen.Formats()))
+		return j, usagef("--format: %q is not a format of a history; %s", f.format, didYouMean(f.format, jepsen.Formats()))
 	}
 	if f.model == "" {
 		return j, nil
@@ -126,7 +125,7 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	for _, word := range strings.Split(f.model, ",") {
 		name, number, numbered := strings.Cut(word, "=")
 		if !slices.Contains(models, name) {
-			return j, usagef("--model: %q is no model; %s", name, didYouMean(name, models))
+			return j, usagef("--model: %q is not a model; %s", name, didYouMean(name, models))
 		}
 		if name == history.Semaphore {
 			n, err := strconv.Atoi(number)

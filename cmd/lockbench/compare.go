@@ -15,17 +15,18 @@ func newCompareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare [OLD] NEW [--keep DIR]",
 		Short: "Show what changed between two runs or two matrices",
-		Long: `compare reads the folders of two runs or matrices and prints, for each lock of each scenario,
-the changes in verdict, rate (by Fisher's exact test) and latency.
+		Long: `compare reads the folders of two runs or matrices and prints, for each lock of each
+scenario, the changes in verdict, rate (by Fisher's exact test) and latency.
 
---keep DIR is for a matrix that runs each night. DIR keeps the figures of a year and draws
-them in DIR/trends.html. Without OLD, NEW is compared with the last good one in DIR, in which
-everything was as expected and nothing had become worse. The output is Markdown, changes first.
+--keep DIR is for a matrix that runs each night. It stores the figures of a year in DIR
+and draws them in DIR/trends.html. Without OLD, compare takes the last good night in DIR:
+a night in which everything was as expected and nothing had become worse. The output is
+Markdown, with the changes first.
 
-Exit codes: 0 nothing became worse, 1 something did, 2 something of the first was not
-run in the second, 3 a folder cannot be read, 64 wrong usage. With --keep: 3 also if
-nothing was run, and never 2; as long as none was good, 1 also if something is not as
-expected.`,
+Exit codes: 0 nothing became worse, 1 a result became worse, 2 a result of the first is
+missing in the second, 3 a folder cannot be read, 64 wrong usage. With --keep, a missing
+result is not an error, 3 also means that the matrix has no runs, and until DIR has a good
+night, 1 also means that a result is not as expected.`,
 		Example: "  lockbench compare results/failover/20261120-020000-7 results/latest\n  lockbench compare night --keep kept > summary.md",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 2 || len(args) == 1 && kept != "" {
@@ -55,7 +56,7 @@ expected.`,
 			return exitWith(done.ExitCode())
 		},
 	}
-	c.Flags().StringVar(&kept, "keep", "", "a folder that keeps figures from night to night")
+	c.Flags().StringVar(&kept, "keep", "", "the folder with the figures of earlier nights")
 	return c
 }
 

@@ -39,19 +39,19 @@ func newConformCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform LOCK | conform NAME=cmd:COMMAND | conform -- COMMAND",
 		Short: "Test a lock's API guarantees, without faults",
-		Long: `conform starts a lock service of each topology that the lock runs on, and asks for
-each promise that a lock can make: exclusion, waiting, re-entry, leases, renewal,
-tokens, and what happens on bad use. A rule that the lock does not claim is left out;
---all says why. With --servers it starts none, and asks those.
+		Long: `conform starts a lock service in each topology on which the lock runs, and checks the
+promises of the lock without faults: exclusion, waiting, re-entry, leases, renewal,
+tokens, and the errors of wrong calls. It skips the rules for capabilities that the lock
+does not claim; --all lists them with the reason. With --servers it uses those servers.
 
-A COMMAND is a guest of your own, in any language; docs/guest-protocol.md says how it
-talks. What it claims stands in its hello. NAME=cmd:COMMAND and NAME=wasm:MODULE are
-accepted as well, as "run --locks" spells them.
+A COMMAND is a guest, a program in any language that speaks docs/guest-protocol.md and
+declares its capabilities in its hello message. NAME=cmd:COMMAND and NAME=wasm:MODULE
+have the same meaning as in "run --locks".
 
-Exit codes: 0 every rule kept, 1 one was broken, 2 one could not be decided (an answer
-that is neither yes nor no, as on a machine that is too busy) or a guest refused every
-topology, 3 the harness failed or a guest could not be opened, 64 wrong usage, such as a
-lock that does not run in this world. If several apply: 3, then 1, then 2.`,
+Exit codes: 0 every rule was kept, 1 a rule was broken, 2 a rule could not be decided (for
+example, because an answer was unclear on a busy machine) or a guest refused every
+topology, 3 the harness failed or a guest did not start, 64 wrong usage, such as a lock
+that does not run in this world. If several apply: 3, then 1, then 2.`,
 		Example: "  lockbench conform redisson\n  lockbench conform redisson-fair --topology single,sentinel\n  lockbench conform set-nx --servers redis://a:6379\n  lockbench conform -- python3 examples/python-guest/guest.py\n  lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'",
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
@@ -129,7 +129,7 @@ lock that does not run in this world. If several apply: 3, then 1, then 2.`,
 	f.addWorld(c, "local")
 	f.addServers(c)
 	f.add(c)
-	fl.StringSliceVar(&topologies, "topology", nil, "on these alone (default: all of the lock's that the world has)")
+	fl.StringSliceVar(&topologies, "topology", nil, "only these topologies (default: all of the lock that the world has)")
 	show.add(fl)
 	completeList(c, "topology", topologyNames)
 	fl.StringToStringVar(&set, "set", nil, "options of the lock, such as form=F2")

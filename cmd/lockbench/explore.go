@@ -32,14 +32,13 @@ func newExploreCommand() *cobra.Command {
 		Use:   "explore SCENARIO|FILE.yaml --lock LOCK --seeds A..B",
 		Short: "Search the simulation for a violation, and shrink it",
 		Long: `explore runs one lock through a scenario in virtual time, once for each seed. Every
-seed draws its own variation within the scenario's bounds: the times of the plan, the
-number of clients and keys, holds, the network. It stops at the first violation, or
-counts them all (--all), shrinks the first one, and writes it to a results folder that
-` + "`lockbench replay`" + ` runs again; results/latest points to it.
+seed varies the scenario within its bounds: the times of the plan, the number of clients
+and keys, the length of holds, and the network. explore stops at the first violation, or
+counts all violations with --all. It shrinks the first one and writes it to a results
+folder, which ` + "`lockbench replay`" + ` can run again; results/latest points to it.
 
-Exit codes are those of run: 0 as the scenario expects of the lock, 1 not, 2 nothing
-was shown, 3 the harness failed (a seed whose run died counts, never as a pass), 64
-wrong usage.`,
+Exit codes: 0 the lock did as the scenario expects, 1 it did not, 2 the verdicts are
+unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
   lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3`,
@@ -56,12 +55,12 @@ wrong usage.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
-	fl.StringVar(&seeds, "seeds", "", "which seeds, both ends included: 1..200, or one (required)")
-	fl.StringVar(&part, "shard", "", "I/N: take the I-th of N parts of the seeds, for many machines; lockbench merge adds the parts up")
-	fl.BoolVar(&all, "all", false, "go on after the first violation and count them all")
-	fl.BoolVar(&keep, "no-shrink", false, "do not make the violation small")
-	fl.IntVar(&parallel, "parallel", 0, "how many seeds at once (default: one a processor)")
-	fl.StringVar(&out, "out", "results", "where results folders are made")
+	fl.StringVar(&seeds, "seeds", "", "the seeds: one number, or a range with both ends included, such as 1..200 (required)")
+	fl.StringVar(&part, "shard", "", "I/N: run part I of N of the seeds; lockbench merge adds up the parts")
+	fl.BoolVar(&all, "all", false, "continue after the first violation and count all violations")
+	fl.BoolVar(&keep, "no-shrink", false, "do not shrink the violation")
+	fl.IntVar(&parallel, "parallel", 0, "how many seeds run at once (default: the number of processors)")
+	fl.StringVar(&out, "out", "results", "the folder for results folders")
 	_ = c.RegisterFlagCompletionFunc("lock", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -131,7 +130,7 @@ func seedRange(text string) (from, to uint64, err error) {
 	to, errB := strconv.ParseUint(strings.TrimSpace(b), 10, 64)
 	switch {
 	case errA != nil || errB != nil:
-		return 0, 0, usagef("--seeds: %q is no range of seeds; write A..B with whole numbers, such as 1..200", text)
+		return 0, 0, usagef("--seeds: %q is not a range of seeds; write A..B with whole numbers, such as 1..200", text)
 	case to < from:
 		return 0, 0, usagef("--seeds: %q is empty: it ends before it begins; did you mean %d..%d?", text, to, from)
 	case to == math.MaxUint64:

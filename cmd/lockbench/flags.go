@@ -36,14 +36,14 @@ func (f *rangeFlag) Set(text string) error {
 	}
 	a, err := time.ParseDuration(from)
 	if err != nil {
-		return usagef("%q is no duration such as 50ms", from)
+		return usagef("%q is not a duration such as 50ms", from)
 	}
 	b, err := time.ParseDuration(to)
 	if err != nil {
-		return usagef("%q is no duration such as 50ms", to)
+		return usagef("%q is not a duration such as 50ms", to)
 	}
 	if a < 0 || b < a {
-		return usagef("%q is no range: it wants A..B with 0 <= A <= B", text)
+		return usagef("%q is not a range: it wants A..B with 0 <= A <= B", text)
 	}
 	if b > scenarios.DurationMax {
 		return usagef("%s is too long: at most %v", to, scenarios.DurationMax)
@@ -69,10 +69,10 @@ func (f *durationFlag) Type() string { return "duration" }
 func (f *durationFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return usagef("%q is no duration such as 2s", text)
+		return usagef("%q is not a duration such as 2s", text)
 	}
 	if d < 0 {
-		return usagef("%q is less than nothing", text)
+		return usagef("%q is negative", text)
 	}
 	if d > scenarios.DurationMax {
 		return usagef("%s is too long: at most %v", text, scenarios.DurationMax)
@@ -103,7 +103,7 @@ func flagError(c *cobra.Command, err error) error {
 		if errors.As(invalid.Unwrap(), &said) {
 			return usagef("--%s: %s", f.Name, said.text)
 		}
-		return usagef("--%s: %q is no %s: %s", f.Name, invalid.GetValue(), kindOf(f), f.Usage)
+		return usagef("--%s: %q is not %s: %s", f.Name, invalid.GetValue(), kindOf(f), f.Usage)
 	}
 	return usagef("%s; see lockbench %s --help", err, c.Name())
 }
@@ -123,17 +123,17 @@ func flagNames(c *cobra.Command) []string {
 func kindOf(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int":
-		return "whole number"
+		return "a whole number"
 	case "uint64":
-		return "whole number from 0 up"
+		return "a whole number from 0 up"
 	case "duration":
-		return "duration such as 30s"
+		return "a duration such as 30s"
 	case "bool":
 		return "true or false"
 	case "stringToString":
 		return "KEY=VALUE"
 	}
-	return f.Value.Type()
+	return "a " + f.Value.Type()
 }
 
 // notEmpty rejects empty flags, which are usually unset variables in a script: --locks "$LOCKS" would run all locks.

@@ -1,6 +1,6 @@
-// Command lockbench tests whether a distributed lock holds: it starts a real lock service, lets clients compete for locks
-// on it, injects faults from a plan generated from a seed, and proves from the record whether two clients held one lock at
-// once.
+// Command lockbench is a Jepsen-style test harness for distributed locks. It starts a real lock service, lets clients compete
+// for locks, injects faults from a plan generated from a seed, records every operation, and checks the record for clients that
+// held one lock at once.
 //
 //	lockbench run failover
 //	lockbench check results/latest
@@ -122,10 +122,10 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lockbench",
 		Short: "Tests whether a distributed lock holds when servers, networks, clocks and clients fail",
-		Long: `lockbench tests whether a distributed lock holds, not how fast it is. It starts a
-real lock service, lets clients compete for locks, injects faults from a plan
-generated from a seed, records everything, and proves from the record whether two
-clients held one lock at once.
+		Long: `lockbench is a Jepsen-style test harness for distributed locks. It starts a real lock
+service, lets clients compete for locks, injects faults from a plan generated from a
+seed, records every operation, and checks the record for clients that held one lock at
+once.
 
 Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 3 the harness failed, 64 wrong usage.`,

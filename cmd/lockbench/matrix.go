@@ -43,22 +43,24 @@ func newMatrixCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run many scenarios, worlds and seeds, and show the verdicts in one table",
-		Long: `matrix runs the chosen scenarios in each world, each with the chosen locks among its own,
-and writes one page: a heat map of verdicts with rates, each cell a link to a run. Each run must have the verdicts that its scenario expects; rates must lie within
-their bounds over all seeds together.
+		Long: `matrix runs the chosen scenarios in each world with the chosen locks, and writes one page:
+a heat map of verdicts with rates, in which each cell links to a run. It compares each run
+with the verdicts that its scenario expects, and the rates over all seeds with the bounds
+in the scenario.
 
-A scenario runs once. --seeds sets the number of runs, each with the next seed;
---episodes runs each scenario until it has that many episodes; --budget limits the time.
---file reads the flags from a file. --shard does a part of the runs, for lockbench merge.
+By default, each scenario runs once. --seeds sets the number of runs, each with the next
+seed. --episodes repeats each scenario until it has that many episodes. --budget limits
+the time. --file reads the flags from a file. --shard does a part of the runs, and
+lockbench merge combines the parts.
 
-Interrupted, even by kill -9, it continues with --resume DIR, or with the same command
-if a file says what to run. A run that was finished is not repeated, except if the
-harness failed in it.
+An interrupted or killed matrix continues with --resume DIR. With --file, the same command
+continues it. Finished runs are not repeated unless the harness failed in them.
 
-Exit codes: 0 as expected, 1 not, 2 something was undecided or not run, also if no chosen
-lock runs in these worlds, 3 the harness failed in some run, 64 wrong usage. If several
-apply: 3, then 1, then 2. A shard exits with 0 once all of its runs are done, whatever
-came out, because batch engines repeat a task that fails; merge reports what came out.`,
+Exit codes: 0 as expected, 1 not as expected, 2 a verdict is unknown, a run is missing, or
+no chosen lock runs in these worlds, 3 the harness failed in a run, 64 wrong usage. If
+several apply: 3, then 1, then 2. A shard exits with 0 when all of its runs are done,
+whatever their verdicts, because batch systems repeat a failed task; merge reports the
+verdicts.`,
 		Example: `  lockbench matrix --world sim
   lockbench matrix --scenarios 'failover*,partition-*' --locks 'set-nx,redlock*' --episodes 20
   lockbench matrix --worlds sim,local --seeds 3,sim=10 --budget 2h
@@ -69,24 +71,24 @@ came out, because batch engines repeat a task that fails; merge reports what cam
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.file, "file", "", "a file that gives these flags by their names, as worlds: [sim]; the command line overrides it")
-	fl.StringVar(&f.worlds, "worlds", "auto", "where, in this order: auto, or worlds from lockbench list worlds; --world is the same")
+	fl.StringVar(&f.file, "file", "", "a YAML file with these flags, such as worlds: [sim]; the command line overrides it")
+	fl.StringVar(&f.worlds, "worlds", "auto", "auto, or the worlds in their order (lockbench list worlds); --world is the same flag")
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "world" {
 			name = "worlds"
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.StringVar(&f.scenarios, "scenarios", "", "names or globs, or files that end in .yaml (default: all)")
-	fl.StringVar(&f.locks, "locks", "", "names or globs of the scenarios' own locks, locks with options, commands, libraries, locks on other services: set-nx,redlock*,mine=cmd:./guest,redsync,pg-row (default: all of their own)")
-	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first runs; those after it count up (default: drawn, and printed; 1 with --file or --shard)")
-	fl.StringVar(&f.seeds, "seeds", "", "how many runs of each scenario, each with the next seed: 3, or 3,sim=10,steady=20,sim/steady=100")
-	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes each cell has, in as many runs as that takes")
-	fl.StringVar(&f.shard, "shard", "", "I/N: only the I-th of N parts of the runs, for lockbench merge")
-	fl.DurationVar(&f.budget, "budget", 0, "how long it may take, shared by the worlds; no run is started that is not expected to fit")
-	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run side by side (default: what the machine can run)")
-	fl.StringVar(&f.out, "out", "results", "where the folder is made")
-	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder, as it was begun")
+	fl.StringVar(&f.scenarios, "scenarios", "", "names, globs, or .yaml files (default: all)")
+	fl.StringVar(&f.locks, "locks", "", "names or globs of the locks of the scenarios, and other locks, libraries and commands, for example set-nx,redlock*,mine=cmd:./guest,redsync,pg-row (default: all locks of each scenario)")
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first run; further runs take the next numbers (default: drawn and printed; 1 with --file or --shard)")
+	fl.StringVar(&f.seeds, "seeds", "", "the number of runs of each scenario: 3, or 3,sim=10,steady=20,sim/steady=100")
+	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes of each cell, in as many runs as necessary")
+	fl.StringVar(&f.shard, "shard", "", "I/N: do part I of N of the runs, for lockbench merge")
+	fl.DurationVar(&f.budget, "budget", 0, "the time limit, shared by the worlds; no run starts that is not expected to fit")
+	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run at once (default: as many as this machine can run)")
+	fl.StringVar(&f.out, "out", "results", "the folder for the matrix's folder")
+	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder with its own flags")
 	f.add(c)
 	f.addServers(c)
 	f.addAsked(c)
@@ -111,7 +113,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	}
 	switch {
 	case given("budget") && f.budget <= 0:
-		return usagef("--budget wants more than nothing, such as 2h")
+		return usagef("--budget must be positive, such as 2h")
 	case f.budget > scenarios.RunMax:
 		return usagef("--budget: %v is too long: at most %v", f.budget, scenarios.RunMax)
 	case f.episodes > scenarios.EpisodesMax:
@@ -309,7 +311,7 @@ func (f *matrixFlags) readFile(c *cobra.Command) error {
 		}
 		for _, word := range words {
 			if err := c.Flags().Set(key, word); err != nil {
-				return usagef("%s: %s: %q is not a %s", f.file, key, word, kindOf(flag))
+				return usagef("%s: %s: %q is not %s", f.file, key, word, kindOf(flag))
 			}
 		}
 	}

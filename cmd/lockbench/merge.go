@@ -16,13 +16,15 @@ func newMergeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "merge DIR...",
 		Short: "Combine the shards of explore or matrix",
-		Long: `Give the folder of each shard, or the folder of the matrix that has them all. merge refuses
-shards of different runs and duplicates, and lists the missing ones. It adds up what
-` + "`lockbench explore --shard I/N --out DIR`" + ` left in each folder, or copies the
-runs of a matrix into a new folder, --out DIR. Matrices that are not shards may have run other worlds and scenarios; if
-both have run a seed, the later run counts.
+		Long: `merge combines the shards of lockbench explore or lockbench matrix. The arguments are the
+folders of the shards, or one folder that contains all of them. merge rejects shards of
+different runs and duplicates, and lists missing shards. It adds up the seeds of explore,
+and copies the runs of a matrix into a new folder, --out DIR.
 
-Exit codes are those of explore or matrix, over all shards; 2 as long as a shard is missing.`,
+merge also combines whole matrices, which may have different worlds and scenarios. If two
+of them ran a scenario with the same seed, the later run counts.
+
+Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -71,7 +73,7 @@ Exit codes are those of explore or matrix, over all shards; 2 as long as a shard
 			return exitWith(code)
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "the new folder for a matrix")
+	c.Flags().StringVar(&out, "out", "", "the new folder of a matrix")
 	return c
 }
 

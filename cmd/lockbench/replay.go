@@ -14,13 +14,12 @@ func newReplayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay [DIR|FILE]",
 		Short: "Repeat a simulated run, and compare its history byte for byte",
-		Long: `replay takes the results folder of a run in the world sim, or the sim.json or
-history.jsonl of one lock in it, runs it once more in a process of its own, and
-compares the histories byte for byte. Without an argument it is the newest run,
-results/latest.
+		Long: `replay repeats a run of world sim in a separate process and compares the histories byte
+by byte. The argument is the results folder, or the sim.json or history.jsonl of one lock
+in it; the default is the newest run, results/latest.
 
-Exit codes: 0 the same, 1 not, 3 there is nothing to compare (another version, an
-edited history, no sim.json), 64 wrong usage.`,
+Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compared
+(another version, an edited history, no sim.json), 64 wrong usage.`,
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
 		Args:    oneOrLatest("a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {

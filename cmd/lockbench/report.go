@@ -17,10 +17,10 @@ func newReportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "Write the report of a run again, from its results folder alone",
-		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from its
-result.json and its histories. It judges the histories of a run that was killed before
-it could write a result, and collects the runs of a matrix again.
-Without an argument it is the newest run, results/latest.`,
+		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from
+result.json and the histories. If a run was killed before it wrote result.json, report
+judges the histories. In the folder of a matrix it collects the runs again. The default
+folder is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
 		Args:    oneOrLatest("a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ Without an argument it is the newest run, results/latest.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&open, "open", false, "show it in the browser")
+	c.Flags().BoolVar(&open, "open", false, "show the report in the browser")
 	return c
 }
 

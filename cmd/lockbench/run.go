@@ -51,8 +51,8 @@ func newRunCommand() *cobra.Command {
 for the lock, injects faults from a plan that the seed generates, heals them, and judges
 the recorded history. Everything is written to a results folder.
 
-Exit codes: 0 every lock as expected, 1 one was not, 2 one is unknown, or was
-named and took no part, 3 the harness failed, 64 wrong usage.`,
+Exit codes: 0 every lock did as expected, 1 a lock did not, 2 a verdict is unknown or a
+lock of --locks did not run, 3 the harness failed, 64 wrong usage.`,
 		Example: `  lockbench run failover
   lockbench run pause-client --locks set-nx,redlock/nodes=3 --seed 7 --episodes 10
   lockbench run failover --seed 7 --dry-run
@@ -75,24 +75,24 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl := c.Flags()
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print what the run would do, without starting anything")
 	fl.DurationVar(&f.duration, "duration", 0, "run episodes for this long (instead of --episodes)")
-	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run side by side (default: what the machine carries)")
+	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run at once (default: as many as this machine can run)")
 	f.addAsked(c)
-	fl.BoolVar(&f.until, "until-violation", false, "end the run when a lock with servers is seen to be violated, judged after each episode; every lock ends with the episode that it is in")
-	fl.StringVar(&f.out, "out", "results", "where results folders are made")
+	fl.BoolVar(&f.until, "until-violation", false, "judge each lock with servers after each episode, and end the run after a violation; the other locks finish their episode")
+	fl.StringVar(&f.out, "out", "results", "the folder for results folders")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
 	f.addServers(c)
 	f.add(c)
-	fl.Uint64Var(&f.seed, "seed", 0, "decides everything that chance decides (default: drawn, and printed)")
-	fl.IntVar(&f.episodes, "episodes", 0, "how many episodes (default: as the scenario says)")
-	fl.IntVar(&f.clients, "clients", 0, "how many clients compete for each lock")
-	fl.IntVar(&f.keys, "keys", 0, "how many keys they compete for")
+	fl.Uint64Var(&f.seed, "seed", 0, "the seed of all random decisions (default: drawn and printed)")
+	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes (default: from the scenario)")
+	fl.IntVar(&f.clients, "clients", 0, "the number of clients that compete for each lock")
+	fl.IntVar(&f.keys, "keys", 0, "the number of keys for which they compete")
 	fl.Var(&f.ttl, "ttl", "the length of the lease that clients request")
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
-	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the scenario's, as in 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")
-	fl.BoolVar(&f.noFaults, "no-faults", false, "leave the faults out: shows what the locks do undisturbed, and proves nothing")
+	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the faults of the scenario, for example 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")
+	fl.BoolVar(&f.noFaults, "no-faults", false, "inject no faults: shows how the locks behave without them")
 	completeList(c, "locks", catalog.Names)
 	_ = c.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return completeFault(typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -135,7 +135,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		return run.Options{}, usagef("--duration and --episodes: give one of them; both determine when the run ends")
 	}
 	if c.Flags().Changed("duration") && f.duration <= 0 {
-		return run.Options{}, usagef("--duration wants more than nothing, not %s", f.duration)
+		return run.Options{}, usagef("--duration must be positive, not %s", f.duration)
 	}
 	if f.duration > scenarios.RunMax {
 		return run.Options{}, usagef("--duration: %v is too long: at most %v", f.duration, scenarios.RunMax)

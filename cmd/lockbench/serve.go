@@ -31,11 +31,11 @@ func newServeCommand() *cobra.Command {
 		Use:   "serve [DIR]",
 		Short: "Show a results folder in the browser, with the runs in progress",
 		Long: `serve shows a results folder as a site on this machine: all runs, each lock over time,
-reports with all their files, and the runs in progress. It needs no network, writes
-nothing, and serves nothing outside of the folder. Without an argument the folder is
-results. Ctrl-C ends it.
+reports with all their files, and the runs in progress. It writes nothing and serves only
+files of the folder, which is results by default. Ctrl-C ends it.
 
-Only this machine can reach it. From another machine, use ssh -L 8300:127.0.0.1:8300 HOST.`,
+Only this machine can reach the site. From another machine, use
+ssh -L 8300:127.0.0.1:8300 HOST.`,
 		Example: `  lockbench serve
   lockbench serve results --open
   lockbench serve --listen 127.0.0.1:0`,
@@ -48,8 +48,8 @@ Only this machine can reach it. From another machine, use ssh -L 8300:127.0.0.1:
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8300", "address and port; port 0 takes any that is free")
-	fl.BoolVar(&f.open, "open", false, "show it in the browser")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8300", "address and port; 0 means any free port")
+	fl.BoolVar(&f.open, "open", false, "show the site in the browser")
 	return c
 }
 

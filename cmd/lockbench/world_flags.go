@@ -139,7 +139,7 @@ func (f *serviceFlag) String() string { return strings.Join(f.GetSlice(), ",") }
 func (f *serviceFlag) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || value == "" {
-		return usagef("%q is no %s", text, f.Type())
+		return usagef("%q is not %s", text, f.Type())
 	}
 	if err := knownService(name); err != nil {
 		return err

@@ -69,7 +69,7 @@ func TestFiles(t *testing.T) {
 			v := slices.IndexFunc(pod.Volumes, func(v core.Volume) bool { return v.Name == m.Name })
 			switch {
 			case v < 0:
-				t.Errorf("%s mounts %s, which is no volume", job.Name, m.Name)
+				t.Errorf("%s mounts %s, which is not a volume", job.Name, m.Name)
 			case pod.Volumes[v].PersistentVolumeClaim != nil && pod.Volumes[v].PersistentVolumeClaim.ClaimName != claim.Name,
 				pod.Volumes[v].ConfigMap != nil && pod.Volumes[v].ConfigMap.Name != k.ConfigMapGenerator[0].Name:
 				t.Errorf("%s: volume %s is not in these files", job.Name, m.Name)

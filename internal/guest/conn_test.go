@@ -222,7 +222,7 @@ func TestConnOutcomes(t *testing.T) {
 		{"acquire", `"fail":"taken","text":"taken: by 4.2"`, locks.ErrTaken, "acquire of session 3.1: taken: by 4.2"},
 		{"acquire", `"fail":"unsupported"`, locks.ErrUnsupported, ""},
 		{"acquire", `"fail":"not-held"`, nil, "is not one of taken, unsupported, bad-request"},
-		{"acquire", `"unknown":"taken"`, nil, ""}, // a text is no outcome, whatever it says
+		{"acquire", `"unknown":"taken"`, nil, ""}, // a text is not an outcome, whatever it says
 		{"acquire", `"ok":true,"fail":"taken"`, nil, "2 outcomes"},
 		{"acquire", `"nodes":[]`, nil, "0 outcomes"},
 		{"acquire", `"ok":"yes"`, nil, "cannot be read"},

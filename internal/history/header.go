@@ -10,11 +10,11 @@ import (
 	"lockbench/locks"
 )
 
-// Version is what the field lockbench of a header says. Fields are added without
-// a new version; a new major version is one that older readers would misjudge.
+// Version is the value of the field lockbench in a header. New fields do not change it. A new major
+// version is needed if older readers would misjudge a history.
 const Version = "history/1"
 
-// Header is the first line of a history: what the judge needs to know of the run.
+// Header is the first line of a history. It describes the run for the judge.
 type Header struct {
 	Lockbench string       `json:"lockbench"`               // "history/1"
 	Scenario  string       `json:"scenario,omitempty"`      // the name of the scenario
@@ -31,8 +31,8 @@ type Header struct {
 	Plan      []PlanStep   `json:"plan,omitempty"`          // the planned faults
 }
 
-// Bounds are what the run promised to do; the harness check holds it to them.
-// Absent bounds mean that form alone is judged.
+// Bounds are the minimal events of a run, which the check harness verifies. Without bounds it
+// verifies only the form of the history.
 type Bounds struct {
 	GrantsBefore int `json:"grants_before,omitempty"`   // at least so many grants before the first fault begins
 	GrantsAfter  int `json:"grants_after,omitempty"`    // at least so many grants after the last heal
@@ -67,7 +67,7 @@ const (
 
 var modelWords = []string{Mutex, Reentrant, RW, Semaphore, Fenced}
 
-// Has reports whether the model has the word. A model without words is a mutex.
+// Has reports whether the model contains the word. A model without words is a mutex.
 func (m Model) Has(word string) bool {
 	return slices.Contains(m, word) || len(m) == 0 && word == Mutex
 }
@@ -114,7 +114,7 @@ func decodeHeader(line []byte) (Header, *Malformed) {
 		if errors.As(err, &kind) && kind.Field != "" {
 			return h, Malform(1, "header", "field %q of the header is a JSON %s, which it cannot be", kind.Field, kind.Value)
 		}
-		return h, Malform(1, "header", "the line is no JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
+		return h, Malform(1, "header", "the line is not a JSON object (%v); expected the header of a history, such as %s", err, exampleHeader)
 	}
 	return h, h.check()
 }

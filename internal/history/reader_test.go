@@ -159,7 +159,7 @@ func TestRefusesWhatIsNoHistory(t *testing.T) {
 	}{
 		{empty, "there is nothing to read", true},
 		{dir, "it is a directory; expected a file", false},
-		{"reader_test.go", "line 1: the line is no JSON object", true},
+		{"reader_test.go", "line 1: the line is not a JSON object", true},
 		{filepath.Join(dir, "none"), "read history", false},
 	} {
 		_, err := ReadFile(c.path)

@@ -206,7 +206,7 @@ func TestFolderName(t *testing.T) {
 			t.Fatalf("%q and %q share the folder %q", a, b, fa)
 		}
 		if len(fa) > 120 || fa == "." || fa == ".." || strings.ContainsAny(fa, `/\:*?"<>| `) {
-			t.Fatalf("%q is no name for a folder", fa)
+			t.Fatalf("%q is not a name for a folder", fa)
 		}
 		if len(fa) < 100 && a != "" && LockName(fa) != a {
 			t.Fatalf("%q comes back as %q", a, LockName(fa))

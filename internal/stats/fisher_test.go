@@ -28,7 +28,7 @@ func TestFisher(t *testing.T) {
 		a, b := rapid.IntRange(0, m).Draw(t, "a"), rapid.IntRange(0, n).Draw(t, "b")
 		p := Fisher(a, m, b, n)
 		if p < 0 || p > 1 || math.Abs(p-Fisher(b, n, a, m)) > 1e-9 || math.Abs(p-Fisher(m-a, m, n-b, n)) > 1e-9 {
-			t.Fatalf("%d of %d against %d of %d: p = %v is no probability, or changes with the sides", a, m, b, n, p)
+			t.Fatalf("%d of %d against %d of %d: p = %v is not a probability, or changes with the sides", a, m, b, n, p)
 		}
 		if a*n == b*m && p < 1-1e-9 {
 			t.Fatalf("the same rate in both has p = %v", p)

@@ -49,7 +49,7 @@ func read(path string) (code []byte, sum string, err error) {
 	case err != nil:
 		return nil, "", fmt.Errorf("read a module: %w", err)
 	case !bytes.HasPrefix(code, magic):
-		return nil, "", fmt.Errorf("%s is no WebAssembly module; %s", path, buildHint(path))
+		return nil, "", fmt.Errorf("%s is not a WebAssembly module; %s", path, buildHint(path))
 	}
 	digest := sha256.Sum256(code)
 	return code, hex.EncodeToString(digest[:]), nil

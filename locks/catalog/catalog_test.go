@@ -43,7 +43,7 @@ func TestEntriesAreComplete(t *testing.T) {
 			t.Errorf("%s: New without options: %v", l.Name, err)
 		}
 		if _, ok := catalog.Find(l.StandIn); l.StandIn != "" && !ok {
-			t.Errorf("%s: %q stands for it, and is no lock", l.Name, l.StandIn)
+			t.Errorf("%s: %q stands for it, and is not a lock", l.Name, l.StandIn)
 		}
 		for rule := range l.Excused {
 			if !slices.ContainsFunc(locktest.Rules(), func(r locktest.Rule) bool { return r.Name == rule }) {

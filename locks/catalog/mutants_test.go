@@ -26,7 +26,7 @@ func TestMutantsAreNotOffered(t *testing.T) {
 		}
 		twin, _, _ := strings.Cut(l.Wrong.Original, "/")
 		if right, ok := catalog.Find(twin); !ok || right.Wrong != nil || right.Broken {
-			t.Errorf("the twin of %s is %q, and that is no right lock", l.Name, twin)
+			t.Errorf("the original of %s is %q, which is not a correct lock", l.Name, twin)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var (
 	independent = []locks.Topology{locks.Independent}
 )
 
-// controlLocks are the locks whose verdict is known: they check the harness.
+// controlLocks are locks with a known verdict. They test the harness.
 func controlLocks() []Lock {
 	return []Lock{
 		{
@@ -32,7 +32,7 @@ func controlLocks() []Lock {
 				Name: "no-lock", Family: locks.Control,
 				Claims: locks.Claims{Reentrant: true, Shared: true, Several: true, Waits: true}, Model: []string{"mutex"},
 			},
-			About:      "grants every request; a run that does not find it wrong shows nothing",
+			About:      "grants every request; a run that does not find it violated shows nothing",
 			Broken:     true,
 			Topologies: serverless,
 			declare:    without(func() locks.Opener { return control.OpenNoLock }),
@@ -54,13 +54,13 @@ func controlLocks() []Lock {
 	}
 }
 
-// redisLocks are the locks with an owner's token, and the four that are usually written before them.
+// redisLocks are the locks with an owner's token, and four common mistakes.
 func redisLocks() []Lock {
 	bounded := locks.Claims{Bounded: true}
 	return []Lock{
 		{
 			Card:       locks.Card{Name: "setnx-expire", Claims: bounded},
-			About:      "SETNX, then EXPIRE; a client that dies in between locks for ever",
+			About:      "SETNX, then EXPIRE; a client that dies in between leaves the lock held for ever",
 			Topologies: oneMaster,
 			declare:    without(mutants.SetnxExpire),
 		},
@@ -72,7 +72,7 @@ func redisLocks() []Lock {
 		},
 		{
 			Card:       locks.Card{Name: "get-del", Claims: bounded},
-			About:      "SET NX PX with a token, released by GET and then DEL; late in between, it deletes another's lock",
+			About:      "SET NX PX with a token, released by GET and then DEL; a late DEL deletes another's lock",
 			Topologies: oneMaster,
 			declare: func(o options) func() locks.Opener {
 				var timeout time.Duration
@@ -127,7 +127,7 @@ func databaseLocks() []Lock {
 	return []Lock{
 		{
 			Card:    locks.Card{Name: "pg-advisory", Claims: session},
-			About:   "pg_try_advisory_lock on a connection of its own, which it ends with",
+			About:   "pg_try_advisory_lock on its own connection; the lock ends with the connection",
 			Service: postgres.Name,
 			declare: pool(postgreslocks.NewAdvisory),
 		},
@@ -156,7 +156,7 @@ func databaseLocks() []Lock {
 		{
 			Card:    locks.Card{Name: "mysql-get-lock", Claims: session},
 			Like:    "pg-advisory",
-			About:   "GET_LOCK of MariaDB on a connection of its own, which it ends with",
+			About:   "GET_LOCK of MariaDB on its own connection; the lock ends with the connection",
 			Service: mariadb.Name,
 			declare: pool(mariadblocks.NewGetLock),
 		},
@@ -171,13 +171,13 @@ func databaseLocks() []Lock {
 }
 
 const (
-	// zkSession describes the option session of all locks on ZooKeeper.
+	// zkSession describes the option session, which all locks on ZooKeeper have.
 	zkSession = "how long a session outlives its client, where the scenario asks for no ttl"
-	// noContext is why a wait of go-zookeeper's Lock cannot be cancelled.
+	// noContext is the reason why a wait of go-zookeeper's Lock cannot be cancelled.
 	noContext = "its Lock takes no context, and waits until it is served"
 )
 
-// zookeeperLocks are those on ZooKeeper that this program serves.
+// zookeeperLocks are the locks on ZooKeeper that this program contains.
 func zookeeperLocks() []Lock {
 	settings := func(open func(zookeeperlocks.Options) locks.Opener) func(options) func() locks.Opener {
 		return func(o options) func() locks.Opener {
@@ -197,7 +197,7 @@ func zookeeperLocks() []Lock {
 		},
 		{
 			Card:    locks.Card{Name: "zk-lock", Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
-			About:   "ZooKeeper: the Lock of the client library go-zookeeper, which can only wait",
+			About:   "ZooKeeper: the Lock of the client library go-zookeeper, which cannot try without waiting",
 			Service: zookeeper.Name, Woken: true, OnlyWaits: true,
 			Excused: map[string]string{
 				"wait-cancelled":    noContext,

@@ -165,7 +165,7 @@ func (p *posing) serve(c net.Conn, server, name string, says []byte) error {
 		}
 		elements, err := bson.Raw(document).Elements()
 		if err != nil || len(elements) == 0 {
-			return errors.Join(errors.New("it is no question"), err)
+			return errors.Join(errors.New("it is not a question"), err)
 		}
 		command := elements[0].Key()
 		p.mu.Lock()
@@ -204,7 +204,7 @@ func mongoMessage(from io.Reader) ([]byte, error) {
 	}
 	length := int(binary.LittleEndian.Uint32(head))
 	if length < mongoHead || length > 64<<20 {
-		return nil, errors.New("it is no message")
+		return nil, errors.New("it is not a message")
 	}
 	whole := append(head, make([]byte, length-mongoHead)...)
 	_, err := io.ReadFull(from, whole[mongoHead:])

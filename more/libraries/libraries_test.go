@@ -17,7 +17,7 @@ func TestCatalogSaysWhatIsServed(t *testing.T) {
 	}
 	for _, entry := range catalog.All() {
 		if entry.Library == nil || entry.Library.Real && !served[entry.Name] {
-			continue // or a program of its own, which is no library here
+			continue // or a program of its own, which is not a library here
 		}
 		l, err := Find(entry.Name)
 		if err != nil {

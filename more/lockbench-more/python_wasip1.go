@@ -2,4 +2,4 @@ package main
 
 import "errors"
 
-func servePython() error { return errors.New("redis-py is no module") }
+func servePython() error { return errors.New("redis-py is not a module") }

@@ -74,7 +74,7 @@ func properties(words []string) (set []string, err error) {
 		case "session", "connection-timeout", "retry":
 			d, err := time.ParseDuration(value)
 			if err != nil || d < time.Millisecond {
-				return nil, fmt.Errorf("option %s: %q is no duration such as 2s", name, value)
+				return nil, fmt.Errorf("option %s: %q is not a duration such as 2s", name, value)
 			}
 			value = fmt.Sprint(d.Milliseconds())
 		default:

@@ -18,13 +18,13 @@ import (
 	"lockbench/service/zookeeper"
 )
 
-// entry is a service, and its model in virtual time. Nil: there is none.
+// entry is a service with its model for the simulation, which is nil if the simulation does not have the service.
 type entry struct {
 	service.Service
 	model sim.Model
 }
 
-// entries are all services. The first is meant where a scenario names none.
+// entries are all services. Scenarios that name no service use the first one.
 var entries = []entry{
 	{redis.Service{}, simredis.Model{}},
 	{etcd.Service{}, nil},
@@ -35,7 +35,7 @@ var entries = []entry{
 	{mongo.Service{}, nil},
 }
 
-// All are the services, in the order of the entries.
+// All returns the services in the order of the entries.
 func All() []service.Service {
 	var all []service.Service
 	for _, e := range entries {
@@ -44,7 +44,7 @@ func All() []service.Service {
 	return all
 }
 
-// Models are those that the simulation has, by the names of the services.
+// Models returns the models of the simulation by the names of their services.
 func Models() sim.Models {
 	models := sim.Models{}
 	for _, e := range entries {
@@ -55,7 +55,7 @@ func Models() sim.Models {
 	return models
 }
 
-// Find returns the service of a name.
+// Find returns the service with a name.
 func Find(name string) (service.Service, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(s service.Service) bool { return s.Name() == name })

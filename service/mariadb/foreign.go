@@ -113,7 +113,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 func about(version string) (string, error) {
 	number, _, is := strings.Cut(version, "-MariaDB")
 	if !is {
-		return "", fmt.Errorf("it is no MariaDB, but version %s of another server, which cannot be used", version)
+		return "", fmt.Errorf("the server is not MariaDB: its version is %s", version)
 	}
 	return "MariaDB " + number, nil
 }

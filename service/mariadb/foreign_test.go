@@ -133,7 +133,7 @@ func TestUpgraded(t *testing.T) {
 	}
 }
 
-// TestUpgradedRefuses: a server that is not a MariaDB with TLS is refused, and its errors reach the client.
+// TestUpgradedRefuses: a server that is not MariaDB with TLS is refused, and its errors reach the client.
 func TestUpgradedRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		greets []byte

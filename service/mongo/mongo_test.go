@@ -69,7 +69,7 @@ func query(d bson.D) []byte {
 	return append(b, body...)
 }
 
-// Requests are found in whatever pieces they come, and what is no message of MongoDB ends the
+// Requests are found in whatever pieces they come, and anything that is not a message of MongoDB ends the
 // reading.
 func TestRequests(t *testing.T) {
 	compressed := append(query(ping)[:12], 0xdc, 0x07, 0, 0, 1, 2, 3)

@@ -158,7 +158,7 @@ func (o *Operator) wait() (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%s: %q is no duration above zero, such as 1s", FailoverAfter, text)
+		return 0, fmt.Errorf("%s: %q is not a duration above zero, such as 1s", FailoverAfter, text)
 	}
 	return d, nil
 }

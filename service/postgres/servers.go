@@ -87,7 +87,7 @@ func (g asked) Promote(ctx context.Context, node string) error {
 		done := false
 		err := c.QueryRow(ctx, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, $1) ELSE true END", promoteLimit).Scan(&done)
 		if err == nil && !done {
-			err = errors.New("it is no primary yet")
+			err = errors.New("it is not a primary yet")
 		}
 		return err
 	})

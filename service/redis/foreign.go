@@ -237,7 +237,7 @@ func (dial asker) alone(ctx context.Context, l service.Location) ([]spot, error)
 		case info["cluster_enabled"] == "1":
 			return nil, fmt.Errorf("%s is a node of a cluster: name it as redis+cluster://%s", addr, addr)
 		case info["role"] != "master":
-			return nil, fmt.Errorf("%s is no master (role %s of %s:%s): name the master, or the sentinels that watch it", addr, info["role"], info["master_host"], info["master_port"])
+			return nil, fmt.Errorf("%s is not a master (role %s of %s:%s): name the master, or the sentinels that watch it", addr, info["role"], info["master_host"], info["master_port"])
 		case slices.Contains(ids[:i], info["run_id"]):
 			return nil, fmt.Errorf("%s is the same server as %s", addr, l.Addrs[slices.Index(ids, info["run_id"])])
 		}

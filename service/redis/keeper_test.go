@@ -39,7 +39,7 @@ func TestTTL(t *testing.T) {
 		}
 	}
 	if _, _, err := g.TTL(t.Context(), "d"); err == nil {
-		t.Error("an answer that is no number is taken for one")
+		t.Error("an answer that is not a number is accepted")
 	}
 	g = keeping(locks.Independent, ttls)
 	if _, _, err := g.TTL(t.Context(), "a"); err == nil {

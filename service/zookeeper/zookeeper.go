@@ -123,7 +123,7 @@ func (Service) Ports(service.Topology) int { return ports }
 // Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	set := map[string]string{
-		// Half a second of silence is no death: ten ticks are. A busy machine is slow.
+		// A member counts as dead after ten ticks of 200 ms, because a busy machine can be silent for half a second.
 		"tickTime": "200", "initLimit": "10", "syncLimit": "10",
 		"maxSessionTimeout": "60000",
 		"maxClientCnxns":    "0",

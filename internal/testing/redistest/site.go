@@ -53,7 +53,7 @@ type siteNode struct {
 	process *process.Process
 }
 
-// outside is everybody who is no server, to the proxy.
+// outside is the name that the proxy gives to all processes that are not servers.
 const outside = "client-1"
 
 // siteLimit bounds the start of a site.

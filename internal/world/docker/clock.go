@@ -84,7 +84,7 @@ func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration,
 		return err
 	}
 	if !n.clocked() {
-		return fmt.Errorf("the clock of %s cannot be shifted: it is no data node", name)
+		return fmt.Errorf("the clock of %s cannot be shifted: it is not a data node", name)
 	}
 	n.clock.mu.Lock()
 	defer n.clock.mu.Unlock()

@@ -99,7 +99,7 @@ func parseHooks(text []byte) (*Hooks, error) {
 	}
 	for name, addr := range file.Nodes {
 		if !plain(name) {
-			return nil, fmt.Errorf("nodes: %q is no name of letters, digits, dots, dashes, slashes and underscores", name)
+			return nil, fmt.Errorf("nodes: %q is not a name of letters, digits, dots, dashes, slashes and underscores", name)
 		}
 		h.nodes[addr] = name
 	}
@@ -107,7 +107,7 @@ func parseHooks(text []byte) (*Hooks, error) {
 	for from, to := range h.reached {
 		for _, addr := range []string{from, to} {
 			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-				return nil, fmt.Errorf("addresses: %q is no HOST:PORT", addr)
+				return nil, fmt.Errorf("addresses: %q is not a HOST:PORT", addr)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import "regexp"
 // hidden stands in the place of a secret.
 const hidden = "***"
 
-// A word of a shell that is no variable: what a variable holds does not stand in a command.
+// A word of a shell that is not a variable. The value of a variable does not appear in a command.
 const shellWord = `(?:"[^"$]*"|'[^']*'|[^\s$"';|&)]+)`
 
 // secretPlaces are where commands have passwords. The first group is what stands before one, and

@@ -22,5 +22,5 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 	return errLinux
 }
 
-// Sketch returns the cluster that Run would start.
+// Sketch describes the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }

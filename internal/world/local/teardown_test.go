@@ -68,7 +68,7 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{LogDir: file}), nil); err == nil {
-		t.Error("a file is no directory")
+		t.Error("a file is not a directory")
 	}
 	t.Setenv("TMPDIR", filepath.Join(file, "below"))
 	if err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), nil); err == nil {

@@ -106,7 +106,7 @@ func (ch *Client) hello(ctx context.Context) (guest.Hello, error) {
 	case <-ended.Done():
 	}
 	if first := ch.conn.Heard().First; first != "" {
-		err = fmt.Errorf("%w; its first line on standard output is no hello: %q", err, first)
+		err = fmt.Errorf("%w; its first line on standard output is not a hello: %q", err, first)
 		if ch.LastLine() == "" {
 			return hello, err // it wrote to standard output
 		}

@@ -119,7 +119,7 @@ func TestOwnersUnknown(t *testing.T) {
 	// An older look is not used.
 	for _, answer := range []string{"", strings.Repeat("\x00", 20), strings.Repeat("\x14", 90)} {
 		if _, err := readInode([]byte(answer)); err == nil {
-			t.Errorf("%q is no answer", answer)
+			t.Errorf("%q is not an answer", answer)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func TestDelayIsAsLongAsItSays(t *testing.T) {
 		t.Errorf("the answer took %v, less than the delay", took)
 	}
 	if err := l.proxy.Shape(t.Context(), link, world.Delay{By: 0}); err == nil {
-		t.Error("no delay is no delay")
+		t.Error("a delay of zero counts as a delay")
 	}
 }
 

@@ -6,19 +6,19 @@ import (
 	"lockbench/internal/world"
 )
 
-// hold holds a client's n-th request from now, or the reply to it and so the client between two
-// requests of one operation.
+// hold delays the n-th request of a client from now on. It holds either the request, or the reply to
+// it, which stops the client between two requests of one operation.
 type hold struct {
 	request bool // hold the request itself, not the reply
 	net     *network
 	client  string
-	reached chan struct{} // closed when it has arrived
-	left    int           // requests still to come; guarded by network.mu
+	reached chan struct{} // closed when the request has arrived
+	left    int           // remaining requests; guarded by network.mu
 
-	mu    sync.Mutex // taken after that of the connection
+	mu    sync.Mutex // locked after the mutex of the connection
 	over  bool
-	at    *conn    // where it is kept
-	kept  []parcel // what is kept, in order
+	at    *conn    // the connection that is held
+	kept  []parcel // the held data in order
 	heard bool
 }
 
@@ -27,8 +27,8 @@ var _ world.Held = (*hold)(nil)
 // HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
 func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
 
-// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with all that follows
-// on its connection.
+// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with everything that
+// follows on its connection.
 func (c *cluster) HoldRequest(client string, n int) world.Held { return c.hold(client, n, true) }
 
 func (c *cluster) hold(client string, n int, request bool) *hold {
@@ -39,10 +39,10 @@ func (c *cluster) hold(client string, n int, request bool) *hold {
 	return h
 }
 
-// Reached is closed when it has arrived.
+// Reached returns a channel that is closed when the request has arrived.
 func (h *hold) Reached() <-chan struct{} { return h.reached }
 
-// GoOn releases it, or stops waiting for it.
+// GoOn releases the held data, or stops waiting for the request.
 func (h *hold) GoOn() {
 	h.net.mu.Lock()
 	if h.net.holds[h.client] == h {
@@ -54,7 +54,7 @@ func (h *hold) GoOn() {
 	}
 }
 
-// Lose drops it, and breaks its connection.
+// Lose drops the held data and breaks the connection.
 func (h *hold) Lose(silent bool) {
 	h.mu.Lock()
 	at := h.at
@@ -68,9 +68,8 @@ func (h *hold) Lose(silent bool) {
 	}
 }
 
-// arrives is called when a request arrives at a node. Requests are counted here and not where they
-// are sent: a client sends to five nodes in one instant, in any order, and each request arrives in
-// its own instant.
+// arrives is called when a request arrives at a node. Requests are counted on arrival, because a client may
+// send to five nodes at the same virtual time in any order, and each request arrives at a time of its own.
 func (p *pair) arrives(m parcel) {
 	p.net.mu.Lock()
 	p.reached = nil
@@ -89,7 +88,7 @@ func (p *pair) arrives(m parcel) {
 	at.hold = reached
 }
 
-// heard counts a request that has arrived. Needs network.mu.
+// heard counts a request that has arrived. The caller must hold network.mu.
 func (p *pair) heard(request []byte) {
 	n, client := p.net, p.at.client
 	h := n.holds[client]
@@ -102,7 +101,7 @@ func (p *pair) heard(request []byte) {
 	}
 }
 
-// keep keeps what was delivered at a connection, which is locked, while it is held.
+// keep stores data for a held connection, which the caller has locked.
 func (h *hold) keep(c *conn, p parcel) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,7 +116,7 @@ func (h *hold) keep(c *conn, p parcel) bool {
 	return true
 }
 
-// end stops keeping and returns what was kept.
+// end stops the hold and returns the stored data.
 func (h *hold) end() []parcel {
 	h.mu.Lock()
 	defer h.mu.Unlock()
