@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/stats"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
@@ -442,6 +443,103 @@ func TestDocsAreShort(t *testing.T) {
 	if total > handWritten {
 		t.Errorf("README.md, docs and examples have %d bytes outside of generated blocks, and %d at most", total, handWritten)
 	}
+}
+
+// TestMeasuredFiguresStandInBlocks finds rates, sizes, durations and loads in the prose of all pages. Measured figures belong into
+// generated blocks, which name their source, or into a dated report. Figures in code, such as `20 s`, are settings.
+func TestMeasuredFiguresStandInBlocks(t *testing.T) {
+	for path, text := range allPages(t) {
+		if strings.Contains(path, "findings/") && !strings.HasSuffix(path, "README.md") {
+			continue // see TestFindingsAreDated
+		}
+		text = strings.Replace(text, exactBounds(), "", 1)
+		for _, found := range measuredFigures(text) {
+			t.Errorf("%s has the figure %q outside of a generated block", path, found)
+		}
+	}
+}
+
+var (
+	// notProse are the generated blocks, the sample of a run, and code.
+	notProse = regexp.MustCompile("(?s)<!-- (" + strings.Join(append(generatedBlocks(), "sample"), "|") + ") -->.*?<!-- /\\w+ -->|```.*?```|``.*?``|`[^`]*`|\\]\\([^)]*\\)")
+	figure   = regexp.MustCompile(`(?i)\b\d[\d.,]* ?(%|(kB|MB|GB|KiB|MiB|GiB|bytes|ms|µs|us|ns|s|seconds?|minutes?|min|hours?|h|days?|times|fold|x)\b)` +
+		`|\b\d[\d,]* (of|in|out of) \d[\d,]*\b|\b\d+/\d{1,2}\b|\b\d[\d,]* (runs|episodes|tries|seeds|histories|grants|writes|violations)\b` +
+		`|\b(half a|a few|several|some|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|thirty|fifty|hundred|thousand) ` +
+		`(percent|megabytes|gigabytes|milliseconds|minutes|hours|times (as|faster|slower|longer|more|less))\b|\bload of \d|\b(on|under) a busy machine of`)
+	// terms look like figures: the address range of world local, the confidence of all bounds.
+	terms = regexp.MustCompile(`^(127/8|95 %)$`)
+)
+
+// measuredFigures returns the figures in the prose of a page.
+func measuredFigures(text string) []string {
+	return slices.DeleteFunc(figure.FindAllString(notProse.ReplaceAllString(text, " "), -1), terms.MatchString)
+}
+
+// exactBounds is a sentence of the README. It is computed and not measured.
+func exactBounds() string {
+	_, three := stats.Bounds(0, 3)
+	_, thirty := stats.Bounds(0, 30)
+	return fmt.Sprintf("After 0 of 3 violated episodes, a lock that fails in %.0f %% of all episodes is still possible\n  (exact 95 %% bound); after 0 of 30, in %.0f %%.",
+		100*three, 100*thirty)
+}
+
+func TestMeasuredFigures(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want []string
+	}{
+		{"The lock broke in 12 % of the runs.", []string{"12 %"}},
+		{"It was violated 3 of 10 times, in 3/10 episodes.", []string{"3 of 10", "3/10"}},
+		{"Judging takes 2.5 s and 300 MB, ten times as long as before.", []string{"2.5 s", "300 MB", "ten times as"}},
+		{"It needs 1,000 runs at a load of 12.", []string{"1,000 runs", "load of 1"}},
+		{"A lag of `20 s` is a cut.\n<!-- measured -->\n| 3/3 |\n<!-- /measured -->\n```\nP99 42 ms\n```\n", nil},
+		{"Bounds have 95 % confidence, and addresses are in 127/8.", nil},
+	} {
+		if got := measuredFigures(test.text); !slices.Equal(got, test.want) {
+			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// TestFindingsAreDated checks that each report of a finding has the date, the commit and the seeds of its figures.
+func TestFindingsAreDated(t *testing.T) {
+	recorded := regexp.MustCompile(`(?m)^\| Recorded \| 20\d\d-\d\d-\d\d, commit [0-9a-f]{8}, (seeds? (from )?\d|no seed)`)
+	reports, err := filepath.Glob("findings/*.md")
+	if err != nil || len(reports) < 10 {
+		t.Fatalf("%d reports, %v", len(reports), err)
+	}
+	for _, path := range reports {
+		if filepath.Base(path) == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !recorded.Match(text) || !strings.Contains(string(text), "\n| Tested |") {
+			t.Errorf("docs/%s does not say when, with which commit and with which seeds its figures were recorded", path)
+		}
+	}
+}
+
+// allPages returns the text of all pages by their paths.
+func allPages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	add := func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		texts[path] = string(text)
+		return err
+	}
+	for _, root := range []string{"../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md", ".", "../examples", "../deploy"} {
+		if err := filepath.WalkDir(root, add); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return texts
 }
 
 // generatedBlocks are the names of the blocks that tests compare, here and in other packages.

@@ -132,22 +132,6 @@ func TestCIPageShowsTheExample(t *testing.T) {
 	}
 }
 
-// TestMeasurementsStandInBlocks finds rates, loads and times of machines in the prose of docs. They belong into the blocks
-// that a program writes, or into a report in docs/findings with the command that repeats them.
-func TestMeasurementsStandInBlocks(t *testing.T) {
-	written := regexp.MustCompile("(?s)<!-- (measured|sample) -->.*?<!-- /(measured|sample) -->|```.*?```|`[^`]*`")
-	measured := regexp.MustCompile(`\b\d+ of \d+ (episodes|runs|tries)\b|\b\d+/\d{1,2}\b[^.]|\bload of (\d|[a-z]+ to)|on a busy machine of`)
-	for path, text := range pages(t) {
-		if strings.Contains(path, "/findings/") || strings.HasSuffix(path, ".yml") {
-			continue
-		}
-		text = strings.ReplaceAll(written.ReplaceAllString(text, ""), "127/8", "")
-		for _, found := range measured.FindAllString(text, -1) {
-			t.Errorf("%s has a measurement outside of a generated block: %q", path, found)
-		}
-	}
-}
-
 // TestRecommendedListsExist: messages recommend `lockbench list KIND` only of kinds that there are.
 func TestRecommendedListsExist(t *testing.T) {
 	recommended := regexp.MustCompile(`lockbench list ([a-z]+)`)
