@@ -18,8 +18,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestClock lets one server's clock be wrong, over a restart as well, and sees that
-// leases end by it, that its neighbour's is right, and that it can be put right.
+// TestClock shifts the clock of one server, also across a restart. Leases end by that clock, the clock of another server is not
+// affected, and the shift can be undone.
 func TestClock(t *testing.T) {
 	if err := shim.Ready(); err != nil {
 		needs.OrSkip(t, "docker", err)
@@ -66,7 +66,7 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 10*time.Minute); err != nil {
 			return err
 		}
-		// A thousandfold drift is seen at once.
+		// A large drift is visible at once.
 		if err := c.ShiftClock(ctx, "redis-1", -10*time.Minute, 1000); err != nil {
 			return err
 		}
@@ -86,8 +86,7 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestClockScript: the second write begins where the first has ended, the third at the
-// front again.
+// TestClockScript checks that the second write begins at the end of the first one, and the third one at the beginning.
 func TestClockScript(t *testing.T) {
 	got := clockScript([]shim.Write{{At: 0, Data: []byte{1, 0}}, {At: 2, Data: []byte{255}}, {At: 0, Data: []byte{2}}})
 	want := "exec 3<>/lb/clock\nprintf '\\001\\000' >&3\nprintf '\\377' >&3\nexec 3<>/lb/clock\nprintf '\\002' >&3\nexec 3>&-"

@@ -41,12 +41,12 @@ func TestMain(m *testing.M) {
 		fmt.Println("--- SKIP: world docker is tested apart from all else: make test does so, or LOCKBENCH_DOCKER=1")
 		os.Exit(0)
 	}
-	// The children inherit it; the program itself has looked already.
+	// The child processes inherit the variable. This process has already read it.
 	os.Setenv(guestEnv, "1")
 	os.Exit(m.Run())
 }
 
-// shared is one world for all tests, since each new one tries a container first.
+// shared is the world of all tests, because each new world starts a container first.
 var shared = sync.OnceValues(func() (*World, error) {
 	w := New(Options{Services: onlyRedis, Self: []string{os.Args[0]}})
 	return w, w.Ready(context.Background())
@@ -55,8 +55,7 @@ var shared = sync.OnceValues(func() (*World, error) {
 // onlyRedis is the service of most tests.
 var onlyRedis = []service.Service{redis.Service{}}
 
-// newWorld is a docker world that is ready, or the end of the test where there can
-// be none.
+// newWorld returns a docker world that is ready. Without Docker it skips the test.
 func newWorld(t *testing.T) *World {
 	t.Helper()
 	w, err := shared()
@@ -64,8 +63,8 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// run starts a cluster for a test, and sees that nothing of it is left afterwards.
-// The body reports by t.Error and by what it returns.
+// run starts a cluster for a test, and checks afterwards that nothing of it is left. The body reports failures with t.Error or as
+// its result.
 func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
 	t.Helper()
 	runIn(t, newWorld(t), s, body)
@@ -94,7 +93,7 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	}
 }
 
-// nothingLeft sees that no container and no network of an owner is there.
+// nothingLeft checks that an owner has no container and no network.
 func nothingLeft(t *testing.T, w *World, owner string) {
 	t.Helper()
 	if left := leftOf(t, w, owner); len(left) > 0 {
@@ -136,13 +135,12 @@ func open(ctx context.Context, t *testing.T, c *Cluster, id int) world.Client {
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 
-// short is for what must not happen: long enough that it would have, mostly, and no
-// test fails because it is too short.
+// short is how long tests wait for an event that must not happen. If it is too short, a test passes wrongly but never fails.
 func short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 200*time.Millisecond)
 }
 
-// soon repeats a try until it succeeds, within the limits of a busy machine.
+// soon repeats a function until it succeeds or its limit ends.
 func soon(ctx context.Context, try func(context.Context) error) error {
 	for {
 		limited, cancel := context.WithTimeout(ctx, time.Second)

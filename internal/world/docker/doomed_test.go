@@ -13,9 +13,8 @@ import (
 	"lockbench/locks"
 )
 
-// harnessEnv makes this test program a harness that tells the name of what it has
-// started and then waits for its end, or, told to follow, for the end of its input
-// and then kills a node. Told to be swept, it has one who sweeps after it.
+// harnessEnv makes this test program a harness that prints the name of its cluster and waits to be killed. With "follow" it waits
+// for the end of its input and then kills a node. With "swept" it has a cleanup process.
 const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 
 func runDoomedHarness() {

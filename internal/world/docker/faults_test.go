@@ -20,8 +20,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
-// grant that the replicas have not heard of is granted again.
+// TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica has
+// received is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
@@ -70,7 +70,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 
 var attempts atomic.Int64
 
-// acquire asks for the one key, in a session of its own.
+// acquire requests the key in a new session.
 func acquire(ctx context.Context, c world.Client, owner string) error {
 	r := lease60
 	r.Owner = owner
@@ -111,7 +111,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
+// TestPromoteAfterKill promotes a replica by hand while the old master is dead. The old master returns as a replica.
 func TestPromoteAfterKill(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
@@ -156,8 +156,8 @@ func TestStartWithAndWithoutData(t *testing.T) {
 	})
 }
 
-// TestCutConcernsItsLinksAlone, of clients and of servers, one way and for good: a
-// node that starts again under a cut is as cut off as it was.
+// TestCutConcernsItsLinksAlone cuts links of clients and of servers, in one direction and in both. A node that restarts during a
+// cut stays cut off.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		open(ctx, t, c, 1)
@@ -208,9 +208,8 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 	})
 }
 
-// TestFaultsFindWhoFollowsDiscovery: a client that sentinels or a cluster have told
-// where the servers are still goes by its own addresses for them. Their own may be
-// within its reach, and a connection to those would be spared every fault.
+// TestFaultsFindWhoFollowsDiscovery checks that a client of sentinels or of a cluster connects to the addresses that are made for
+// it. It might reach the servers' own addresses, but faults would not affect such connections.
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	for _, topology := range []locks.Topology{redis.Sentinel, redis.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
@@ -251,8 +250,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	}
 }
 
-// TestCutHolds: what was sent over a cut link arrives after the join, on the
-// connection that was there before.
+// TestCutHolds checks that data that was sent over a cut link arrives after the join on the same connection.
 func TestCutHolds(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		syncs := func() string {
@@ -328,7 +326,7 @@ func TestLagBetweenServers(t *testing.T) {
 		// The replica reconnects, through the proxy, at most once a second.
 		patient, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		// Several times in a row: once, anything can be late on a busy machine.
+		// Several answers in a row must be late, because a single one may be late on a busy machine.
 		var err error
 		for inRow := 0; inRow < 5; inRow++ {
 			if err = slow(patient); patient.Err() != nil {
@@ -340,7 +338,7 @@ func TestLagBetweenServers(t *testing.T) {
 		if at := worldtest.Can[service.Replicates](c).Offsets(ctx); at["redis-3"] < at["redis-1"] {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
-		// A cut finds the connections that go through the proxy, too.
+		// A cut also affects the connections through the proxy.
 		if err := c.Cut(ctx, links); err != nil {
 			return err
 		}

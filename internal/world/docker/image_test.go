@@ -69,7 +69,7 @@ func TestPackHasProgramsAndLibraries(t *testing.T) {
 }
 
 func TestFindProgramsSaysWhatIsMissing(t *testing.T) {
-	// This PATH is empty. Programs in /usr/sbin are found all the same, which many users lack in PATH.
+	// PATH is empty. Programs in /usr/sbin are found nevertheless, because PATH of many users lacks that folder.
 	t.Setenv("PATH", t.TempDir())
 	_, err := findPrograms(redis.Service{}, "")
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "redis-server") {
@@ -91,13 +91,13 @@ func TestLibrariesOfWhatIsNoProgram(t *testing.T) {
 	}
 }
 
-// TestImageOfAnotherKind is one whose programs this machine cannot run.
+// TestImageOfAnotherKind checks an image whose programs this machine cannot run.
 func TestImageOfAnotherKind(t *testing.T) {
 	w := newWorld(t)
 	api := w.state.provider.Client()
 	var content bytes.Buffer
 	b := tar.NewWriter(&content)
-	// The head of a program for a machine of 1987.
+	// The header of a program for an old architecture.
 	alien := append([]byte("\x7fELF\x01\x02\x01"), make([]byte, 200)...)
 	alien[17], alien[19], alien[23] = 2, 2, 1
 	if err := errors.Join(addFile(b, "/bin/sh", alien, 0o755), b.Close()); err != nil {
@@ -123,7 +123,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestImageThatIsNowhere: no registry has this one, whether one answers or not.
+// TestImageThatIsNowhere checks the error for an image that no registry has.
 func TestImageThatIsNowhere(t *testing.T) {
 	newWorld(t)
 	err := New(Options{Services: onlyRedis, Images: map[string]string{redis.Name: "127.0.0.1:9/lockbench-test/nowhere:1"}}).Ready(t.Context())
@@ -132,7 +132,7 @@ func TestImageThatIsNowhere(t *testing.T) {
 	}
 }
 
-// TestImageIsMadeOnce: the second time it is there.
+// TestImageIsMadeOnce checks that the second run uses the image of the first one.
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
 	info, err := w.Image(t.Context(), redis.Service{})

@@ -27,10 +27,10 @@ import (
 	"lockbench/service/redis"
 )
 
-// refusal is what a daemon answers instead of doing what it was asked.
+// refusal is an error answer of a daemon to a request.
 type refusal struct {
-	method, path string // the path's beginning and end, around an id: "/containers/*/start"
-	times        int    // how often; 0: always
+	method, path string // the path with * for an id: "/containers/*/start"
+	times        int    // the number of refusals; 0: always
 	status       int
 	message      string
 }
@@ -42,7 +42,7 @@ func (r refusal) meets(q *http.Request) bool {
 	return q.Method == r.method && strings.HasPrefix(path, begin) && strings.HasSuffix(path, end)
 }
 
-// behind is a world whose daemon is the real one, but for what it refuses.
+// behind returns a world with the real daemon, except for the refused requests.
 func behind(t *testing.T, refusals ...refusal) *World {
 	t.Helper()
 	w := newWorld(t)
@@ -110,8 +110,8 @@ func behind(t *testing.T, refusals ...refusal) *World {
 	return refusing
 }
 
-// TestRefusals: what a daemon may refuse for reasons of the machine's ends in a
-// sentence that says what to do, and leaves nothing behind.
+// TestRefusals checks that requests that a daemon may refuse because of the machine lead to an error with a remedy, and that nothing
+// is left.
 func TestRefusals(t *testing.T) {
 	for name, try := range map[string]struct {
 		refusals []refusal
@@ -175,8 +175,8 @@ func TestTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMiscountedNetwork: a daemon that does not remove an empty network, as some do, disturbs neither the run nor the
-// next one, and is reported.
+// TestMiscountedNetwork checks that a daemon that does not remove an empty network affects neither the run nor the next one, and
+// is reported.
 func TestMiscountedNetwork(t *testing.T) {
 	w := behind(t, refusal{"DELETE", "/networks/*", 0, 403, "error while removing network: network x has active endpoints"})
 	var said []string
@@ -202,7 +202,7 @@ func TestMiscountedNetwork(t *testing.T) {
 	if all := strings.Join(said, "\n"); !strings.Contains(all, owner) {
 		t.Errorf("it said %q", all)
 	}
-	// The daemon itself has not lost count.
+	// The real daemon removes the network.
 	right := newWorld(t)
 	if err := sweep(t.Context(), right.state.provider.Client()); err != nil {
 		t.Error(err)
@@ -210,7 +210,7 @@ func TestMiscountedNetwork(t *testing.T) {
 	nothingLeft(t, right, owner)
 }
 
-// TestInterruptedWhileMaking: a daemon completes interrupted requests.
+// TestInterruptedWhileMaking checks the clean-up for a daemon that completes interrupted requests.
 func TestInterruptedWhileMaking(t *testing.T) {
 	for _, what := range []string{"container", "network"} {
 		t.Run(what, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestInterruptedWhileMaking(t *testing.T) {
 	}
 }
 
-// interruptedMaking is a daemon that is at work when the run is interrupted.
+// interruptedMaking is a daemon that is creating a container when the run is interrupted.
 type interruptedMaking struct {
 	client.APIClient
 	what      string
@@ -266,8 +266,7 @@ func (m *interruptedMaking) NetworkCreate(ctx context.Context, name string, o cl
 	return made, m.meanwhile(ctx, "network", o.Labels, err)
 }
 
-// TestSweepLooksAgain: a daemon that is still making a container when its owner is
-// dead has it after the first look.
+// TestSweepLooksAgain checks that the clean-up finds a container that the daemon completes after the first search.
 func TestSweepLooksAgain(t *testing.T) {
 	w := newWorld(t)
 	api := w.state.provider.Client()
@@ -294,7 +293,7 @@ func TestSweepLooksAgain(t *testing.T) {
 	nothingLeft(t, w, o.name)
 }
 
-// lateContainer is a daemon that makes a container right after the first look.
+// lateContainer is a daemon that creates a container right after the first search.
 type lateContainer struct {
 	client.APIClient
 	create func() error

@@ -14,7 +14,7 @@ import (
 	"lockbench/service"
 )
 
-// draft is a cluster of which nothing runs.
+// draft is a cluster without running containers.
 func draft() *Cluster {
 	c := &Cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {

@@ -17,8 +17,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestServices: the nodes of each other service run from its image, where they are cut off,
-// paused, and killed with all that they have started, as those of Redis are in the other tests.
+// TestServices tests the nodes of the other services in containers: faults cut them off, pause them, and kill them with all their
+// child processes. The other tests do the same with Redis.
 func TestServices(t *testing.T) {
 	newWorld(t)
 	more := t.TempDir()
@@ -44,7 +44,7 @@ func TestServices(t *testing.T) {
 
 func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 	open(ctx, t, c, 1)
-	node := c.Nodes()[len(c.Nodes())-1].Name // of several databases not the leader
+	node := c.Nodes()[len(c.Nodes())-1].Name // in topologies with several nodes, a follower
 	ways := []world.Link{{From: "client-1", To: node}}
 	if other := c.Nodes()[0].Name; other != node {
 		ways = append(ways, world.Link{From: other, To: node})

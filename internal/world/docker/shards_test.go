@@ -16,12 +16,12 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestCluster: clients follow the nodes' own addresses through their map, a node that
-// is cut off from all others loses its place, and what they share is kept.
+// TestCluster checks that clients map the addresses of nodes to their own, that a node that is cut off from all others loses its
+// role, and that replicated data is kept.
 func TestCluster(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		client := open(ctx, t, c, 1)
-		// One key of each master: a is redis-3's, b redis-1's, c redis-2's.
+		// One key for each master: a is on redis-3, b on redis-1, c on redis-2.
 		for i, key := range []string{"a", "b", "c"} {
 			err := soon(ctx, func(ctx context.Context) error {
 				_, err := client.Conn().Acquire(ctx, key, locks.Request{Keys: []string{key}, Owner: "x", TTL: time.Minute})
@@ -38,7 +38,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
 			}
 		}
-		// A delay that is not held goes through the proxy, the bus as well.
+		// A short delay goes through the proxy, also on the cluster bus.
 		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := errors.Join(c.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), service.AwaitHealthy(ctx, c), c.Unshape(ctx, slow)); err != nil {
 			return err

@@ -28,10 +28,10 @@ import (
 	"lockbench/service"
 )
 
-// testProgram is this program, to be started again as a guest or as a harness.
+// testProgram returns the path of this program, which is started again as a guest or as a harness.
 var testProgram = os.Args[0]
 
-// TestEnds: whatever body does, nothing is left, neither containers nor goroutines.
+// TestEnds checks that no containers and no goroutines are left, whatever body does.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -78,12 +78,12 @@ func TestSideBySide(t *testing.T) {
 		t.Run("cluster", func(t *testing.T) {
 			t.Parallel()
 			met := sync.OnceFunc(meet.Done)
-			defer met() // the other one must not wait for one that failed
+			defer met() // the other cluster must not wait for a failed one
 			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 				a := open(ctx, t, c, 1)
 				met()
-				meet.Wait() // both are up
-				// Granted in both, so they are two.
+				meet.Wait() // both clusters are running
+				// Both grant the lock, so they are different clusters.
 				_, err := a.Conn().Acquire(ctx, "1.1", lease60)
 				return err
 			})
@@ -103,8 +103,8 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestKilledHarness: the containers of a harness that is killed end by themselves, and go when
-// another starts next; what a living one owns stays.
+// TestKilledHarness checks that the containers of a killed harness stop by themselves and are removed when the next harness starts.
+// Containers of a running harness stay.
 func TestKilledHarness(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		owner, err := killedHarness(t, "1")
@@ -140,7 +140,7 @@ func TestKilledHarness(t *testing.T) {
 	})
 }
 
-// TestCleaner: with one who sweeps, nothing of a killed harness is left, and no run has to start for that.
+// TestCleaner checks that a cleanup process removes everything of a killed harness without another run.
 func TestCleaner(t *testing.T) {
 	w := newWorld(t)
 	owner, err := killedHarness(t, "swept")
@@ -180,9 +180,8 @@ func killedHarness(t *testing.T, role string) (owner string, err error) {
 	return strings.TrimSpace(owner), err
 }
 
-// TestDaemonGoes: a daemon that ends in the middle of a run ends the run, with a
-// sentence that says so, and what it leaves is swept once there is a daemon again.
-// The daemon that goes here is only the socket by which a second harness knows it.
+// TestDaemonGoes checks that the end of the daemon during a run ends the run with a clear error, and that the containers are removed
+// when the daemon is back. Only the socket of a second harness disappears in this test.
 func TestDaemonGoes(t *testing.T) {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")
@@ -212,11 +211,11 @@ func TestDaemonGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	_ = in.Close() // the harness goes on, and kills a node
+	_ = in.Close() // the harness continues and kills a node
 	if err := cmd.Wait(); err == nil {
 		t.Error("it should have failed")
 	}
-	// One sentence, although each of three servers is missed in several ways.
+	// There is one sentence, although several operations failed on each of three servers.
 	if all := said.String(); !strings.Contains(all, "went away in the middle of the run") ||
 		!strings.Contains(all, "no Docker daemon answers") || strings.Count(all, "\n") != 1 || len(all) > 500 {
 		t.Errorf("it said %q", all)
@@ -231,7 +230,7 @@ func TestDaemonGoes(t *testing.T) {
 	nothingLeft(t, w, owner)
 }
 
-// forward hands on what comes to one socket to another, until it is stopped.
+// forward forwards connections from one socket to another until it is stopped.
 func forward(t *testing.T, from, to string) (stop func()) {
 	t.Helper()
 	l, err := net.Listen("unix", from)
@@ -276,7 +275,7 @@ func forward(t *testing.T, from, to string) (stop func()) {
 	return stop
 }
 
-// TestNoDaemon says where it was looked for.
+// TestNoDaemon checks that the error names the socket.
 func TestNoDaemon(t *testing.T) {
 	newWorld(t)
 	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")

@@ -16,8 +16,7 @@ import (
 	"lockbench/internal/needs"
 )
 
-// TestOrdinaryUser runs tests of this package as a user who has nothing but the
-// group of the daemon's socket.
+// TestOrdinaryUser runs tests of this package as a user without rights who is in the group of the daemon's socket.
 func TestOrdinaryUser(t *testing.T) {
 	cmd := asUser(t, true, "-test.run", "^(TestStartWithAndWithoutData|TestPauseNode)$", "-test.v")
 	cmd.Env = append(cmd.Env, "LOCKBENCH_REQUIRE=docker")
@@ -37,8 +36,8 @@ func TestUserWithoutPermission(t *testing.T) {
 	}
 }
 
-// asUser is this program, run by a user without rights, who is in the group of the daemon's socket or not. Only
-// root can become another user, and only a group that may use the socket helps.
+// asUser returns a command that runs this program as a user without rights, who may be in the group of the daemon's socket. The test
+// needs root to change the user.
 func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	t.Helper()
 	w := newWorld(t)
@@ -52,7 +51,7 @@ func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 		t.Skipf("this is user %d, and %s belongs to group %d with mode %v: no user can be tried here who is its member only",
 			os.Getuid(), host, group, info.Mode())
 	}
-	// The test's own folders are root's alone.
+	// Only root can use the folders of the test.
 	dir, err := os.MkdirTemp("", "lockbench-test-user-")
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func TestPauseAndKillClient(t *testing.T) {
 				if err := a.Conn().Touch(ctx, "1.1"); err != nil {
 					return err
 				}
-				if err := a.Pause(ctx); err != nil { // a stopped one dies as well
+				if err := a.Pause(ctx); err != nil { // a stopped client dies too
 					return err
 				}
 				if err := a.Kill(ctx); err != nil {
@@ -111,15 +111,14 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 	}
 }
 
-// reaches waits until a client has an answer of the servers: its limits are short, and the
-// machine may be busy.
+// reaches waits until a client gets an answer from the servers. The client's limits are short, and the machine may be busy.
 func reaches(ctx context.Context, client world.Client, key string) error {
 	tries := 0
 	return service.Poll(ctx, func() error {
 		tries++
 		r := locks.Request{Keys: []string{key}, Owner: "o", TTL: lease60.TTL}
 		_, err := client.Conn().Acquire(ctx, fmt.Sprint(key, tries), r)
-		if errors.Is(err, locks.ErrTaken) { // by a try of which it has not heard
+		if errors.Is(err, locks.ErrTaken) { // an earlier try without an answer was granted
 			return nil
 		}
 		return err
@@ -178,7 +177,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 	}
 }
 
-// A connection that no client has made is turned away, wherever it wants to go.
+// A connection that belongs to no client is rejected.
 func TestStrangerIsTurnedAway(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
@@ -205,8 +204,8 @@ func TestGuestThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestResendsAreCounted holds the network against a client library: one that sends
-// again by itself answers "taken" to the very client that holds the lock.
+// TestResendsAreCounted counts the requests of a client library. A library that resends requests returns "taken" to the client that
+// holds the lock.
 func TestResendsAreCounted(t *testing.T) {
 	for retries, want := range map[int]struct {
 		sets   int
@@ -227,7 +226,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				// A connection made beforehand, so that the reply of SET itself is lost.
+				// The connection is opened first, so that the reply of SET is lost.
 				if _, err := a.Conn().Acquire(ctx, "1.0", locks.Request{Keys: []string{"other"}, Owner: "o"}); err != nil {
 					return err
 				}

@@ -14,8 +14,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// harnessEnv makes this test program a harness that tells what it has started and
-// then waits for its end.
+// harnessEnv makes this test program a harness that prints its processes and waits to be killed.
 const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 
 func runDoomedHarness() {

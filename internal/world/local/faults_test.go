@@ -20,9 +20,8 @@ import (
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 
-// TestFailoverLosesWhatReplicasHaveNotSeen is the reason why this world exists: a
-// grant that the replicas have not heard of is granted again. Twice in one cluster,
-// so that it must have come back whole in between.
+// TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica has received
+// is granted again. The test does it twice in one cluster, which must recover completely in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		for episode := range 2 {
@@ -71,7 +70,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				return err
 			}
 			t.Logf("%s was promoted after %v", master, time.Since(killed).Round(time.Millisecond))
-			// Until the promoted one takes writes.
+			// Wait until the promoted node accepts writes.
 			attempt := 0
 			err = service.Poll(ctx, func() error {
 				attempt++
@@ -99,7 +98,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				return err
 			}
 			t.Logf("healthy %v later", time.Since(healing).Round(time.Millisecond))
-			// Perhaps another one than just now: a heal may be followed by a second failover.
+			// The leader may have changed, because a second failover may follow a heal.
 			if masters := c.Leaders(ctx); len(masters) != 1 {
 				t.Errorf("masters are %v", masters)
 			}
@@ -143,7 +142,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestPromoteIsOrderedAgain: a sentinel dies of the failover order, and the next one gets it.
+// TestPromoteIsOrderedAgain checks that the next sentinel gets the order for a failover if the first one dies of it.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		first, err := c.node("sentinel-1")
@@ -161,7 +160,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 	})
 }
 
-// TestPromoteAfterKill: by hand, with the old master dead; it comes back as a replica.
+// TestPromoteAfterKill promotes a replica by hand while the old master is dead. The old master returns as a replica.
 func TestPromoteAfterKill(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
@@ -200,8 +199,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 	})
 }
 
-// short is for what must not happen: long enough that it would have, mostly, and
-// no test fails because it is too short.
+// short is how long tests wait for an event that must not happen. If it is too short, a test passes wrongly but never fails.
 func short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 100*time.Millisecond)
 }

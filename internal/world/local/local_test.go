@@ -36,12 +36,12 @@ func TestMain(m *testing.M) {
 	case os.Getenv(harnessEnv) != "":
 		runDoomedHarness()
 	}
-	// The children inherit it; the program itself has looked already.
+	// The child processes inherit the variable. This process has already read it.
 	os.Setenv(guestEnv, "1")
 	os.Exit(m.Run())
 }
 
-// newWorld is the local world, or the end of the test where there is none.
+// newWorld returns the local world. It skips the test on machines without it.
 func newWorld(t *testing.T) *World {
 	t.Helper()
 	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// run starts a cluster for a test. The body reports by t.Error and by what it returns.
+// run starts a cluster for a test. The body reports failures with t.Error or as its result.
 func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
 	t.Helper()
 	w := newWorld(t)

@@ -30,14 +30,14 @@ func (s listed) Needs() service.Needs {
 	}
 }
 
-// A world is ready when the services have their programs that a run names, and no others.
+// A world is ready when the programs of the services of a run exist.
 func TestReadyAsksForWhatIsWanted(t *testing.T) {
 	there := listed{name: "there", runs: service.Executable{Name: "echo"}}
 	missing := listed{name: "missing", runs: service.Executable{Name: "no-such-program"}}
 	for _, one := range []struct {
 		services []service.Service
 		wanted   []string
-		about    string // empty: it is not ready
+		about    string // empty: the world is not ready
 	}{
 		{[]service.Service{there, missing}, nil, "echo 1.2"},
 		{[]service.Service{missing, there}, nil, ""},
@@ -91,7 +91,7 @@ func TestProgramOfSeveral(t *testing.T) {
 	}
 }
 
-// A program that does not start is quoted: what it says first is mostly why.
+// The error of a program that does not start quotes the first lines of its output, which usually have the reason.
 func TestProgramThatDoesNotStart(t *testing.T) {
 	for _, script := range []string{"echo out; echo; echo no main class >&2; exit 1", "echo; echo no main class; exit 1"} {
 		s := listed{name: "lame", runs: service.Executable{Name: "sh", Words: []string{"-c", script}}}

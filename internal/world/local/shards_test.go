@@ -18,8 +18,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestClusterFailsOver: a master dies, its replica is voted in, the slots are served
-// again; the old one comes back empty and follows.
+// TestClusterFailsOver checks that the replica of a dead master is elected and serves the slots. The old master returns without data
+// as a replica.
 func TestClusterFailsOver(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		client := open(ctx, t, c, 1)
@@ -66,7 +66,7 @@ func TestClusterFailsOver(t *testing.T) {
 		if replicas, err := worldtest.Can[service.Sharded](c).FollowersOf(ctx, "redis-6"); !slices.Equal(replicas, []string{"redis-3"}) || err != nil {
 			t.Errorf("replicas of redis-6 are %v, %v", replicas, err)
 		}
-		if err := service.Poll(ctx, func() error { // its view of the slots may be old
+		if err := service.Poll(ctx, func() error { // the node's map of the slots may be old
 			if err := take("1.2", "a"); !errors.Is(err, locks.ErrTaken) {
 				return err
 			}
@@ -78,8 +78,8 @@ func TestClusterFailsOver(t *testing.T) {
 	})
 }
 
-// A replica takes over by hand, although its master lives; the bus is a link like any
-// other, so a node that is cut off from all others loses its place.
+// A replica is promoted by hand although its master lives. Links of the cluster bus can be cut, so a node that is cut off from all
+// others loses its role.
 func TestClusterPromotesAndIsCut(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
@@ -119,10 +119,10 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 	})
 }
 
-// TestClusterForgets: flush and evict empty each leader of a cluster, whichever slots it has.
+// TestClusterForgets checks that flush and evict empty each leader of a cluster.
 func TestClusterForgets(t *testing.T) { testForgets(t, redis.Cluster, 3) }
 
-// TestForgets: flush and evict empty each leader of the other topologies.
+// TestForgets checks that flush and evict empty each leader of the other topologies.
 func TestForgets(t *testing.T) {
 	for topology, leaders := range map[locks.Topology]int{locks.Single: 1, locks.Replicated: 1, redis.Sentinel: 1, locks.Independent: 5} {
 		t.Run(string(topology), func(t *testing.T) { testForgets(t, topology, leaders) })
@@ -139,8 +139,7 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 			return redistest.Ask(ctx, c.nodes[i].real, command...)
 		}
-		// fill gives a server a hundred keys with an expiry and as many without, or as many of them
-		// as fall into its slots.
+		// fill writes a hundred keys with an expiry and a hundred without to a server, or those of them that belong to its slots.
 		fill := func(name string) (ends, stays int64, err error) {
 			for i := range 100 {
 				for _, kind := range []string{"ends", "stays"} {

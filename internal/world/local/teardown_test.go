@@ -34,9 +34,9 @@ func TestSideBySide(t *testing.T) {
 			t.Parallel()
 			run(t, redistest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 				meet.Done()
-				meet.Wait() // both are up
+				meet.Wait() // both clusters are running
 				a := open(ctx, t, c, 1)
-				// Granted in both, so they are two.
+				// Both grant the lock, so they are different clusters.
 				_, err := a.Conn().Acquire(ctx, "1.1", lease60)
 				return err
 			})
@@ -76,7 +76,7 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestEnds: whatever body does, nothing is left, neither processes nor goroutines.
+// TestEnds checks that no processes and no goroutines are left, whatever body does.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	defer goleak.VerifyNone(t)
@@ -122,7 +122,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestKilledHarness: a harness that is killed takes its servers and clients along.
+// TestKilledHarness checks that the servers and clients of a killed harness end with it.
 func TestKilledHarness(t *testing.T) {
 	newWorld(t)
 	cmd := exec.Command(os.Args[0])

@@ -19,11 +19,11 @@ import (
 	"lockbench/service"
 )
 
-// toy is a service whose nodes bind nothing that they dial. Each knows the others by what
-// it was started with, and says on either of its two ports:
+// toy is a service whose nodes do not bind source addresses. Each node gets the addresses of the others at its start, and answers on
+// both of its ports:
 //
-//	PING       its name, and the IP of who asks
-//	ASK ADDR   what another one answers to PING
+//	PING       the name of the node, and the IP of the caller
+//	ASK ADDR   the answer of another node to PING
 type toy struct{}
 
 const toyName = "toy"
@@ -79,7 +79,7 @@ func (s toys) Answers(ctx context.Context, node string) error {
 	return err
 }
 
-// says is what a node answers, asked past all faults.
+// says returns the answer of a node and bypasses faults.
 func (s toys) says(ctx context.Context, node, what string) (string, error) {
 	c, err := s.host.Dial(ctx, node)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s toys) says(ctx context.Context, node, what string) (string, error) {
 	return toySays(ctx, c, what)
 }
 
-// ask lets one node ask another one for its name.
+// ask lets one node query the name of another one.
 func (s toys) ask(ctx context.Context, from, to string, port int) (string, error) {
 	return s.says(ctx, from, "ASK "+s.host.AddrFor(from, to, port).String())
 }
@@ -150,7 +150,7 @@ func answerAsToy(name string, c net.Conn) {
 }
 
 // Servers that do not bind their connections are identified by their own listeners or by the kernel, so
-// each direction between two of them can be broken alone.
+// each direction between two servers can be cut separately.
 func TestServersThatBindNothing(t *testing.T) {
 	for _, topology := range (toy{}).Topologies() {
 		t.Run(string(topology.Name), func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestServersThatBindNothing(t *testing.T) {
 						}
 					}
 				}
-				// Three nodes with two ports, where they listen and where others find them: all
-				// at the same address, or each of two others at one of its own.
+				// The addresses of three nodes with two ports: those at which they listen, and those at which the
+				// others find them, which are the same for all or differ for each other node.
 				if want := map[locks.Topology]int{"shared": 3*2 + 3*2, "views": 3*2 + 3*2*2}[topology.Name]; len(seen) != want {
 					t.Errorf("%d addresses, want %d: %v", len(seen), want, seen)
 				}

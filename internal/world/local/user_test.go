@@ -24,8 +24,8 @@ const ordinaryEnv = "LOCKBENCH_TEST_ORDINARY"
 // noRights is the UID of a user without rights on any system.
 const noRights = 65534
 
-// TestMariaDBOfAnOrdinaryUser: MariaDB starts for a user who is not root. Root runs the test
-// again as such a user.
+// TestMariaDBOfAnOrdinaryUser checks that MariaDB starts for a user who is not root. If root runs the test, it repeats the test as such
+// a user.
 func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
 	w := New(Options{Services: []service.Service{mariadb.Service{}}, Self: []string{os.Args[0]}})
 	if err := w.Ready(t.Context()); err != nil {
@@ -53,7 +53,7 @@ func asNobody(t *testing.T) {
 	if os.Getenv(ordinaryEnv) != "" {
 		t.Fatal("the process of an ordinary user is root's")
 	}
-	// The folders of go test and of testing are root's alone.
+	// Only root can use the folders of go test and of testing.
 	dir, err := os.MkdirTemp("", "lockbench-ordinary-")
 	if err != nil {
 		t.Fatal(err)

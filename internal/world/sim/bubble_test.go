@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/testing/worldtest"
 )
 
-// The way in stands on what the runtime does and does not promise. If this fails
-// after a change of the Go release, bubble.go is the place to look.
+// bubble depends on behaviour of the runtime that Go does not promise. If this test fails with a new release of Go, check
+// bubble.go.
 func TestBubble(t *testing.T) {
 	real := time.Now()
 	err := bubble(func() error {
@@ -36,8 +36,7 @@ func TestBubble(t *testing.T) {
 	}
 }
 
-// A goroutine that outlives f is a leak, and reported as an error. It stays, so
-// this test has a process of its own.
+// A goroutine that outlives f is reported as an error. The goroutine remains, so this test runs in a separate process.
 func TestBubbleTellsLeaks(t *testing.T) {
 	worldtest.Alone(t, func() {
 		err := bubble(func() error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An error of the network reads as on Linux and is what libraries look for.
+// An error of the network has the text of Linux and the type that libraries check.
 func TestFailures(t *testing.T) {
 	for _, f := range []failure{errRefused, errReset, errUnreachable, errPipe} {
 		err := fmt.Errorf("dial: %w", f)

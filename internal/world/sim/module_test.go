@@ -20,7 +20,7 @@ import (
 	"lockbench/service"
 )
 
-// modulesDir is where a module was built, if it was.
+// modulesDir is the folder in which a module was built, or empty.
 var modulesDir string
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built is a module of this module, built once for all tests.
+// built returns a WASM guest of this module, which is built once for all tests.
 var built = sync.OnceValues(func() (dir string, err error) {
 	dir, err = os.MkdirTemp("", "lockbench-modules-")
 	if err != nil {
@@ -46,14 +46,13 @@ var built = sync.OnceValues(func() (dir string, err error) {
 	return dir, nil
 })
 
-// said is a line of a probe: what, its steady clock and its wall clock in milliseconds.
+// said is a line of a probe: a word, and the monotonic and wall clocks in milliseconds.
 type said struct {
 	client, what string
 	steady, wall int64
 }
 
-// probes runs clients that are modules on a cluster without servers, and returns what each
-// has printed. body gets a function that opens one.
+// probes runs WASM clients on a cluster without servers, and returns the output of each. body gets a function that opens a client.
 func probes(t *testing.T, o sim.Options, body func(ctx context.Context, c world.Cluster, open func(id int) world.Client) error) ([]said, error) {
 	t.Helper()
 	dir, err := built()
@@ -138,8 +137,7 @@ func TestPausedModule(t *testing.T) {
 	}
 }
 
-// A shifted clock is seen by time.Now of that module alone, and not by
-// its timers. One that gains time lets timers fire early.
+// A shifted clock affects time.Now of one WASM guest, but not its timers. A fast clock makes timers fire early.
 func TestModuleClocks(t *testing.T) {
 	lines, err := probes(t, sim.Options{}, func(ctx context.Context, c world.Cluster, open func(int) world.Client) error {
 		for id := 1; id <= 3; id++ {
@@ -175,8 +173,7 @@ func TestModuleClocks(t *testing.T) {
 	}
 }
 
-// Goroutines have no timers of their own: their clocks run fast or slow only where their
-// lock writes the time.
+// The timers of goroutine clients follow virtual time. A drift affects only the time that the lock writes.
 func TestWhoseClocksDrift(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec world.Spec
@@ -208,8 +205,7 @@ func TestWhoseClocksDrift(t *testing.T) {
 	}
 }
 
-// A module that is killed is gone in that instant, with the answers it owes. One that ends
-// by itself is gone as well, and says why.
+// A killed WASM guest ends at once, without its pending answers. A guest that ends by itself reports the reason.
 func TestKilledModule(t *testing.T) {
 	lines, err := probes(t, sim.Options{}, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
 		a, b := open(1), open(2)
@@ -238,14 +234,14 @@ func TestKilledModule(t *testing.T) {
 	}
 }
 
-// A module that computes forever stops virtual time; the error names it.
+// A WASM guest that computes forever stops virtual time, and the error names it.
 func TestComputingModule(t *testing.T) {
-	// A computing module cannot be ended, and would keep this process busy.
+	// A computing guest cannot be stopped and would keep this process busy.
 	const alone = "LOCKBENCH_TEST_COMPUTES"
 	if os.Getenv(alone) == "" {
 		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestComputingModule$")
-		// Nothing stops the machine code of a module, a collection of garbage neither: one that
-		// is under way when it begins waits for it, and the watchdog waits for the collection.
+		// The machine code of a WASM guest cannot be preempted, not even by the garbage collector. A
+		// collection waits for the guest, and the watchdog waits for the collection.
 		again.Env = append(os.Environ(), alone+"=1", "GOGC=off")
 		if out, err := again.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)

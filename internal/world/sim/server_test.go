@@ -59,20 +59,20 @@ func (s *slate) Processes() []Server                    { return s.servers }
 func (s *slate) Store() locks.Store                     { return locks.Store{Topology: locks.Single} }
 func (s *slate) Opened(world.ClientSpec)                { s.opened++ }
 
-// board is a server that writes down what it hears.
+// board is a server that stores the lines that it receives.
 type board struct {
 	slate *slate
 
 	mu      sync.Mutex
-	lines   []string // what was said, by clients and by the other one
-	starts  []bool   // with what it has kept?
+	lines   []string // lines of clients and of the other board
+	starts  []bool   // for each start, whether it had its data
 	ticks   []time.Time
 	resumed int
 	off     time.Duration
 	left    int // of a directory
 }
 
-// as looks at a server, or changes it, while it is not used otherwise.
+// as calls a function with a server that is not in use.
 func (b *board) as(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *board) AtOnce(_ Line, written []byte) ([]byte, bool) {
 
 func (b *board) Serve(c net.Conn, _ Line) {
 	go func() {
-		defer c.Close() //nolint:errcheck // a client that is gone
+		defer c.Close() //nolint:errcheck // the client may be gone
 		for said := bufio.NewScanner(c); said.Scan(); {
 			b.write(said.Text())
 			if _, err := c.Write(append(said.Bytes(), '\n')); err != nil {
@@ -133,7 +133,7 @@ func (d *desk) AtOnce(l Line, written []byte) ([]byte, bool) {
 	return []byte(d.slate.addr[0] + "\n"), true
 }
 
-// caller is a client that speaks by hand.
+// caller is a client that sends single lines.
 type caller struct {
 	t *testing.T
 	world.Client
@@ -161,7 +161,7 @@ func (k *caller) to(addr string) net.Conn {
 	return conn
 }
 
-// ask says a line and returns what comes back within half a second, or the error.
+// ask sends a line and returns the answer within half a second, or the error.
 func ask(c net.Conn, line string) string {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return err.Error()
@@ -179,7 +179,7 @@ func hear(c net.Conn) string {
 	return strings.TrimSuffix(string(b[:n]), "\n")
 }
 
-// The network treats servers that it does not know as it treats all.
+// The network treats all services alike.
 func TestServers(t *testing.T) {
 	s := &slate{}
 	err := New(Options{Models: Models{redis.Name: s}}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Seed: 1}), func(ctx context.Context, w world.Cluster) error {
@@ -195,7 +195,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("the service has heard of %d clients that were opened", s.opened)
 		}
 
-		// A connection: counted, greeted at once, and held back.
+		// A connection is counted, greeted at once, and held.
 		conn := k.to(s.addr[0])
 		began := time.Now()
 		wants("a greeting", ask(conn, "hello"), "welcome")
@@ -212,7 +212,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("counted %v", got)
 		}
 
-		// The way between two servers, and a cut on it.
+		// The link between two servers, and a cut of it.
 		link := []world.Link{{From: "board-1", To: "board-2"}}
 		_ = c.Cut(ctx, link)
 		s.host.Send(0, 1, "from the other")
@@ -226,7 +226,7 @@ func TestServers(t *testing.T) {
 			t.Errorf("after the heal: %q", got)
 		}
 
-		// Paused, and stalled by the service itself: nothing moves, no tick, and both end.
+		// A paused server, and one that its service stalls, do nothing and have no ticks until they continue.
 		var before, after, resumed int
 		one.as(func() { before = len(one.ticks) })
 		_ = c.PauseNode(ctx, "board-1")
@@ -243,7 +243,7 @@ func TestServers(t *testing.T) {
 		time.Sleep(time.Second)
 		wants("after the stall", hear(conn), "four")
 
-		// Killed: the connection ends, no node answers, and it is back without its data.
+		// A killed server ends its connections, does not answer, and returns without its data.
 		_ = c.Kill(ctx, "board-1")
 		wants("a killed server", ask(conn, "five"), "EOF")
 		if _, err := k.dial(ctx, "tcp", s.addr[0]); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -268,7 +268,7 @@ func TestServers(t *testing.T) {
 		}
 		_ = c.ShiftClock(ctx, "board-2", time.Hour, 0)
 
-		// Ticks are a second or two apart, each in an instant of the server's own.
+		// Ticks are a second or two apart, each at a time of its own.
 		two.mu.Lock()
 		defer two.mu.Unlock()
 		if two.off != time.Hour {
@@ -342,8 +342,7 @@ func TestFaultIsLoud(t *testing.T) {
 	}
 }
 
-// The model answers a plan's questions before a run: its servers cannot do all that
-// those can which it is a model of.
+// The model reports before a run which faults its servers do not support.
 func TestSketchAsksTheModel(t *testing.T) {
 	spec := redistest.Spec(locks.Single, world.Spec{})
 	if _, ok := world.Order(world.NewSketch(spec), service.OrderFlush); !ok {

@@ -20,13 +20,12 @@ import (
 // The goals for the simulation's speed.
 const (
 	simCommandsGoal = 50_000 // Redis commands a second through unmodified go-redis
-	simRatioGoal    = 15     // virtual seconds a real second, with 5 clients that never wait
+	simRatioGoal    = 15     // virtual seconds in a real second, with 5 clients that never wait
 )
 
-// BenchmarkSim measures how fast the simulation is: clients send commands through
-// go-redis to one simulated Redis, one after the other and without a pause. Clients that
-// sleep or wait make the virtual seconds of a real one more. A process should run one
-// simulation only, so `make bench-sim` gives each number of clients one of its own.
+// BenchmarkSim measures the speed of the simulation. Clients send commands through go-redis to one simulated Redis, one after the other
+// and without pauses. With pauses, more virtual seconds pass in a real one. A process should run only one simulation, so
+// `make bench-sim` uses a separate process for each number of clients.
 func BenchmarkSim(b *testing.B) {
 	for _, clients := range []int{5, 30, 100} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
@@ -55,20 +54,19 @@ func mark(reached bool) string {
 	return "✗"
 }
 
-// simSpeed is how fast the simulation was.
+// simSpeed is the measured speed of the simulation.
 type simSpeed struct {
 	commands      int
 	real, virtual time.Duration
 }
 
-// perSecond is the commands of one real second.
+// perSecond returns the number of commands in one real second.
 func (s simSpeed) perSecond() float64 { return float64(s.commands) / s.real.Seconds() }
 
-// ratio is the virtual seconds of one real second.
+// ratio returns the virtual seconds in one real second.
 func (s simSpeed) ratio() float64 { return s.virtual.Seconds() / s.real.Seconds() }
 
-// measureSim lets clients send so many commands each, one after the other, half of
-// them SET NX and half of them DEL.
+// measureSim lets each client send a number of commands one after the other, half of them SET NX and half of them DEL.
 func measureSim(ctx context.Context, clients, each int) (simSpeed, error) {
 	out := simSpeed{commands: clients * each}
 	handles := make(chan locks.Store, clients)
@@ -116,7 +114,7 @@ func saturate(ctx context.Context, store locks.Store, key string, n int) error {
 	return nil
 }
 
-// idle is a lock that is opened for its connections only.
+// idle is a lock that is used only for its connections.
 type idle struct{}
 
 func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
