@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// freeMin and freeShare limit the time for which a lock may be free while a client waits for it. A client that polls gets the
-	// lock a little late. A client that gets it only at the end of the former lease was not woken by the release.
+	// freeMin and freeShare limit the time for which a lock may be free while a client waits for it. A client that
+	// polls gets the lock a little late. A client that gets it only at the end of the former lease was not woken by
+	// the release.
 	freeMin   = time.Second
 	freeShare = 0.8
 )

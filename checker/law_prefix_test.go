@@ -155,9 +155,9 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		// loss was reported during the write.
 		return (last.F == history.Renew || last.Type == history.OK) && slices.ContainsFunc(beside, func(s *history.Session) bool { return s.Name == last.Session })
 	case "overtaken":
-		// An answer that arrives later than its lease lasts may have been given in turn. And a client that still holds the
-		// lock is not in the queue: B did not overtake A if an operation under an older hold of A, after its lease,
-		// turns out to have succeeded.
+		// An answer that arrives later than its lease lasts may have been given in turn. And a client that still
+		// holds the lock is not in the queue: B did not overtake A if an operation under an older hold of A,
+		// after its lease, turns out to have succeeded.
 		return slices.ContainsFunc(named, func(s *history.Session) bool {
 			return s.Name == last.Session && last.F == history.Acquire || last.Type == history.OK && ownedBy(h, last.Session, s.Owner)
 		})

@@ -445,8 +445,9 @@ func TestDocsAreShort(t *testing.T) {
 	}
 }
 
-// TestMeasuredFiguresStandInBlocks finds rates, sizes, durations and loads in the prose of all pages. Measured figures belong into
-// generated blocks, which name their source, or into a dated report. Figures in code, such as `20 s`, are settings.
+// TestMeasuredFiguresStandInBlocks finds rates, sizes, durations and loads in the prose of all pages. Measured figures
+// belong into generated blocks, which name their source, or into a dated report. Figures in code, such as `20 s`, are
+// settings.
 func TestMeasuredFiguresStandInBlocks(t *testing.T) {
 	for path, text := range allPages(t) {
 		if strings.Contains(path, "findings/") && !strings.HasSuffix(path, "README.md") {

@@ -129,8 +129,8 @@ func control(u LockUse) bool {
 	return ok && l.Family == locks.Control
 }
 
-// expectation returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does not judge,
-// the lock is not judged either.
+// expectation returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does
+// not judge, the lock is not judged either.
 func (r rule) expectation(s *Scenario) Expectation {
 	if r.like == "" {
 		return r.expect

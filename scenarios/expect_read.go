@@ -29,8 +29,8 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			if _, twice := expect[name]; twice {
 				r.fail(e.key.at, "", "%q is named twice", name)
 			}
-			// A catalog lock need not run here, because --locks can add it. If a lock could not be read, it may be the one
-			// that is meant.
+			// A catalog lock need not run here, because --locks can add it. If a lock could not be read, it
+			// may be the one that is meant.
 			plain, _, options := strings.Cut(name, "/")
 			_, known := catalog.Find(plain)
 			switch {

@@ -144,9 +144,9 @@ func serveCost(in io.Reader, out io.Writer) error {
 	}
 }
 
-// fastest returns the time of one run in the best of several blocks. A block has enough runs for the resolution of the clock, which
-// is a few milliseconds for a process with several threads, and for the garbage collector to run. Long runs are measured
-// once.
+// fastest returns the time of one run in the best of several blocks. A block has enough runs for the resolution of the
+// clock, which is a few milliseconds for a process with several threads, and for the garbage collector to run. Long runs
+// are measured once.
 func fastest(run func(), once bool) time.Duration {
 	const blocks, block, long = 3, 50 * time.Millisecond, time.Second
 	var least time.Duration

@@ -119,8 +119,8 @@ func memoryInUse() uint64 {
 	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
-// memoryFor returns the memory limit of porcupine: half of the free memory, but no more than it needs, or 4 GiB if the free memory is
-// unknown.
+// memoryFor returns the memory limit of porcupine: half of the free memory, but no more than it needs, or 4 GiB if the
+// free memory is unknown.
 func memoryFor(most uint64) uint64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -97,8 +97,8 @@ func (b *Book) ranOut(d *Hold, pos int) int {
 	return b.runsOut(first)
 }
 
-// Revival is a renewal that was answered with ok after the lease may have ended. From the answer up to Lapse, the session certainly
-// holds:
+// Revival is a renewal that was answered with ok after the lease may have ended. From the answer up to Lapse, the session
+// certainly holds:
 //
 //	acquire ok, lease 1 s     renew ── ok, lease 1 s
 //	├──────────────────────┤            ├──────────────┤
@@ -223,8 +223,8 @@ func (b *Book) disconnected(d *Hold) int {
 // GivenBack reports whether a session certainly does not hold any more at a position.
 func (d *Hold) GivenBack(pos int) bool { return d.Ends.Possible < pos }
 
-// Holds reports whether a session was granted before a position, and no earlier request or event may have ended the hold or may be
-// moving its lease.
+// Holds reports whether a session was granted before a position, and no earlier request or event may have ended the hold
+// or may be moving its lease.
 func (b *Book) Holds(d *Hold, pos int) bool {
 	if !d.Granted() || d.Grant > pos || d.over < pos || d.asked < pos || b.MayBeLate(d) {
 		return false
@@ -251,10 +251,11 @@ func (b *Book) Free(d *Hold, lease time.Duration) (pos int, at time.Duration) {
 	return over, at
 }
 
-// LeaseOver returns the latest time at which the lease of a session ends on every server, or Never. A server counts a lease from its
-// grant. The grant is no later than the answer or, for an acquire with unknown outcome, than the latest possible arrival of
-// the request. An acquire without an answer may take effect at any later time. A lease that a library renews runs from the last
-// renewal, which is no later than the call of the release, the death of the client, or the notice of the loss:
+// LeaseOver returns the latest time at which the lease of a session ends on every server, or Never. A server counts a
+// lease from its grant. The grant is no later than the answer or, for an acquire with unknown outcome, than the latest
+// possible arrival of the request. An acquire without an answer may take effect at any later time. A lease that a library
+// renews runs from the last renewal, which is no later than the call of the release, the death of the client, or the
+// notice of the loss:
 //
 //	acquire ok, 8 s ── renewed ── renewed ── release, unknown
 //	                                         ├────── 8 s ──────┤ free
@@ -312,8 +313,8 @@ func (b *Book) keptUpTo(d *Hold) time.Duration {
 	return Later(b.latestEffect(d.Session.Client, history.Op{Invoke: last, Return: last}), d.Lease.Length)
 }
 
-// HeldTo returns the position up to which a server may keep the hold of a session because of its lease. Notices of the client or the
-// library do not matter, because the server does not know them.
+// HeldTo returns the position up to which a server may keep the hold of a session because of its lease. Notices of the
+// client or the library do not matter, because the server does not know them.
 func (b *Book) HeldTo(d *Hold) int {
 	lease := d.Most.Deadline
 	if d.Renewed() && d.over < b.end() {

@@ -110,8 +110,8 @@ func (t tries) owner(s uint32) int64 {
 	return int64(s)
 }
 
-// fits reports whether a session may hold together with the holders. In a lock that is not reentrant, holds of its own owner count
-// too.
+// fits reports whether a session may hold together with the holders. In a lock that is not reentrant, holds of its own
+// owner count too.
 func (t tries) fits(s uint32, n mode, h held, strangers bool) bool {
 	for other, m := range h.by {
 		if (m == writes || n == writes) && (strangers || t.owner(other) != t.owner(s)) {

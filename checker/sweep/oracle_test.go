@@ -115,8 +115,8 @@ func newOracle(m sweep.Model) oracle {
 	return a
 }
 
-// ask reports whether all histories are linearizable. The time limit is only reached on a machine that stalls, because histories are
-// small.
+// ask reports whether all histories are linearizable. The time limit is only reached on a machine that stalls, because
+// histories are small.
 func (a oracle) ask(histories ...*sweep.Ops) porcupine.CheckResult {
 	asked := (*a.asked)[:0]
 	for _, o := range histories {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A release ends the hold of one session. So owners matter only for the question which sessions may hold together: sessions of one
-// owner in any mode, and sessions of different owners if both are shared. Re-entries are not counted:
+// A release ends the hold of one session. So owners matter only for the question which sessions may hold together:
+// sessions of one owner in any mode, and sessions of different owners if both are shared. Re-entries are not counted:
 //
 //	owner x   session 0   ├─────────core─────────┤
 //	          session 1        ├───core───┤
@@ -16,8 +16,8 @@ import (
 // Collisions decides the first condition of the theorem in docs/checker.md, instants the second
 // one, and sessions.go the third one.
 
-// reach has the furthest ends of the intervals that have begun: the furthest end of all with its owner, and the furthest end of any
-// other owner.
+// reach has the furthest ends of the intervals that have begun: the furthest end of all with its owner, and the furthest
+// end of any other owner.
 type reach struct {
 	first, second uint32 // ends
 	holder, other uint32 // sessions

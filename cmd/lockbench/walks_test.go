@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestArchitectureWalks checks that the walks of docs/contributing/architecture.md lead through functions that exist, over at most seven
-// files each.
+// TestArchitectureWalks checks that the walks of docs/contributing/architecture.md lead through functions that exist,
+// over at most seven files each.
 func TestArchitectureWalks(t *testing.T) {
 	_, text, found := strings.Cut(pages(t)[top+"docs/contributing/architecture.md"], "## Three walks")
 	if !found {

@@ -102,8 +102,8 @@ func lineError(text []byte, number int, err error) *Malformed {
 	return Malform(number, "json", "%v", err)
 }
 
-// plainNumbers writes the whole numbers of an object, also inside, as digits: other programs may write 5e9 or 5.0. It returns nil if
-// there is no such number.
+// plainNumbers writes the whole numbers of an object, also inside, as digits: other programs may write 5e9 or 5.0. It
+// returns nil if there is no such number.
 func plainNumbers(text []byte) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {

@@ -31,8 +31,8 @@ func TestScenarios(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trialtest.LocalWorld(t) // or skip
 			results := t.TempDir()
-			// Episodes that depend on timing, such as a quick election or a holder at the right time, succeed in at least
-			// one of three.
+			// Episodes that depend on timing, such as a quick election or a holder at the right time, succeed
+			// in at least one of three.
 			episodes := max(1, map[string]int{"pause-client": 3, "failover": 3}[name])
 			said, code := ask(t, 2, "run", name, "--world", "local", "--seed", "42", "--episodes", strconv.Itoa(episodes), "--out", results)
 			if code != report.ExitExpected {

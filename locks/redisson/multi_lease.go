@@ -124,8 +124,8 @@ func (l *multiLease) releaseAll(ctx context.Context) error {
 	case l.held >= quorum:
 		l.ended = true
 		if ctx.Err() != nil {
-			// After a success the caller does not repeat the release. Locks on the other masters, which the end of the
-			// context has kept, would block other clients for a lease.
+			// After a success the caller does not repeat the release. Locks on the other masters, which the
+			// end of the context has kept, would block other clients for a lease.
 			l.giveBack(ctx)
 		}
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A round of renewals that does not find the lock notifies the owners that held it when the round began. An owner that was granted
-// the lock later has not lost it, and gets its notice at the end of its lease.
+// A round of renewals that does not find the lock notifies the owners that held it when the round began. An owner that
+// was granted the lock later has not lost it, and gets its notice at the end of its lease.
 func TestDropTellsWhoHeldBefore(t *testing.T) {
 	w := newWatchdog(nil, Options{Watchdog: time.Hour}, nil, nil)
 	defer w.close()

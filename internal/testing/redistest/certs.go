@@ -16,20 +16,19 @@ import (
 	"time"
 )
 
-// Certs are certificates that a test has made: an authority's, a server's for one name, and a
-// client's.
+// Certs are the certificates of a test: of an authority, of a server with one name, and of a client.
 type Certs struct {
-	CA             string // the file of its certificate
+	CA             string // the file of the authority's certificate
 	Server, Client Pair
 }
 
-// Pair are the files of a certificate and of its key.
+// Pair has the files of a certificate and of its key.
 type Pair struct{ Cert, Key string }
 
-// CertName is what a server's certificate is for.
+// CertName is the name in the server's certificate.
 const CertName = "redis.test"
 
-// NewCerts makes certificates. The server's is valid until a time.
+// NewCerts creates certificates. The server's certificate is valid until the given time.
 func NewCerts(t testing.TB, until time.Time) *Certs {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,8 +70,8 @@ func NewCerts(t testing.TB, until time.Time) *Certs {
 	}
 }
 
-// Trust are the settings of who knows the authority and is known to the server. They accept a
-// certificate that is not valid any more: a test that wants one asks its servers all the same.
+// Trust returns the TLS settings of a client with a certificate. They accept an expired certificate of the server, so
+// that tests with one can query their servers.
 func (c *Certs) Trust(t testing.TB) *tls.Config {
 	t.Helper()
 	own, err := tls.LoadX509KeyPair(c.Client.Cert, c.Client.Key)

@@ -11,7 +11,7 @@ import (
 	service "lockbench/service/redis"
 )
 
-// Cluster is a running Redis cluster of masters alone, which ends with its test.
+// Cluster is a running Redis cluster without replicas, which ends with its test.
 type Cluster struct{ Nodes []*Server }
 
 // StartCluster starts n masters that share the slots.
@@ -47,8 +47,8 @@ func StartCluster(t testing.TB, n int) *Cluster {
 	return c
 }
 
-// freePort finds a port for the cluster's own talk. The usual one, 10,000 above the
-// other, does not exist for half of the ports that a kernel gives out.
+// freePort finds a port for the cluster bus. The usual port, 10,000 above the other one, does not exist for half of the
+// ports that a kernel assigns.
 func freePort(host string) (string, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -59,7 +59,7 @@ func freePort(host string) (string, error) {
 	return port, err
 }
 
-// Store is the cluster as a lock's client knows it: by one of its nodes.
+// Store returns a store of the cluster that names one of its nodes.
 func (c *Cluster) Store() locks.Store {
 	return service.Store(service.Cluster, c.Nodes[0].Node("redis-1"))
 }

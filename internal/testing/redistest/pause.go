@@ -10,7 +10,7 @@ import (
 // Pause stops the server, which answers no requests until Resume.
 func (s *Server) Pause(t testing.TB) { s.signal(t, syscall.SIGSTOP) }
 
-// Resume lets it go on.
+// Resume continues the server.
 func (s *Server) Resume(t testing.TB) { s.signal(t, syscall.SIGCONT) }
 
 func (s *Server) signal(t testing.TB, sig syscall.Signal) {

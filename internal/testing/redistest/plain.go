@@ -12,16 +12,14 @@ import (
 	service "lockbench/service/redis"
 )
 
-// Serve makes the test program a guest of the lock "plain". One that is called
-// "foreign" is a stranger: it knows nothing of source addresses and maps.
+// Serve makes the test program a guest of the lock "plain". The guest "foreign" has neither source addresses nor address maps.
 func Serve() error {
 	own := os.Args[1] != "foreign"
 	hello := guest.Hello{Name: "plain", SourceAddress: own, AddrMap: own}
 	return guest.Main(context.Background(), hello, guest.Always(Open))
 }
 
-// Plain is SET NX with a token on one server, and DEL: enough of a lock to see
-// whether a client reaches the servers.
+// Plain is SET NX with a token on one server, and DEL. It is enough to test whether a client reaches the servers.
 type Plain struct{ Client redis.UniversalClient }
 
 // Open opens the lock.
@@ -56,10 +54,10 @@ func addresses(nodes []locks.Node) (addrs []string) {
 	return addrs
 }
 
-// Silent hears nothing of what go-redis has to say.
+// Silent is a logger for go-redis that discards everything.
 type Silent struct{}
 
-// Printf drops it.
+// Printf does nothing.
 func (Silent) Printf(context.Context, string, ...any) {}
 
 // Acquire takes the first key.
@@ -77,7 +75,7 @@ func (p Plain) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error
 	return lease{p, r.Keys[0]}, nil
 }
 
-// Close ends its connections.
+// Close closes the connections.
 func (p Plain) Close() error {
 	if p.Client == nil {
 		return nil

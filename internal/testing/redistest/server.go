@@ -46,7 +46,7 @@ func Start(t testing.TB) *Server {
 	})
 }
 
-// StartSentinel starts a sentinel that watches a master and answers for it alone.
+// StartSentinel starts a sentinel that watches a master.
 func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	t.Helper()
 	masterHost, masterPort, _ := net.SplitHostPort(master.Addr)
@@ -58,8 +58,8 @@ func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	})
 }
 
-// launch starts redis-server and waits until it says that it is ready. A port that
-// is free now may be taken a moment later, so there are several tries.
+// launch starts redis-server and waits until it is ready. It tries several ports, because another program may take a free
+// port at any time.
 func launch(t testing.TB, ready string, arguments func(host, port, dir string) ([]string, error)) *Server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -121,15 +121,15 @@ func (s *Server) Kill() {
 	s.process.Wait()
 }
 
-// Store is the server as a store of the topology single.
+// Store returns a store of the topology single with the server.
 func (s *Server) Store() locks.Store {
 	return service.Store(service.Single, s.Node("redis-1"))
 }
 
-// Node is the server by a name.
+// Node returns the server under a name.
 func (s *Server) Node(name string) locks.Node { return locks.Node{Name: name, Addr: s.Addr} }
 
-// Calls tells how often the server has executed a command, rejected calls left out.
+// Calls returns how often the server has executed a command, without rejected calls.
 func (s *Server) Calls(t testing.TB, command string) int {
 	t.Helper()
 	info, err := s.Client.Info(t.Context(), "commandstats").Result()
@@ -146,7 +146,7 @@ func (s *Server) Calls(t testing.TB, command string) int {
 	return 0
 }
 
-// Value returns what a key holds, "" if it does not exist.
+// Value returns the value of a key, or "" if the key does not exist.
 func (s *Server) Value(t testing.TB, key string) string {
 	t.Helper()
 	v, err := s.Client.Get(t.Context(), key).Result()
@@ -164,8 +164,7 @@ func (s *Server) AwaitGone(t testing.TB, key string) {
 	})
 }
 
-// Await asks again and again until a condition holds, and fails the test if it
-// never does.
+// Await polls a condition until it holds, and fails the test after a limit.
 func Await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	end := time.After(limit)

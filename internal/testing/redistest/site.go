@@ -28,14 +28,13 @@ import (
 	"lockbench/service/redis"
 )
 
-// Site is a group of servers that a test runs as the external servers of world external.
-// Servers and clients reach them through a proxy, so that the links between servers can be
-// cut.
+// Site is a group of servers that a test uses as external servers. They reach each other through a proxy, so that tests
+// can cut their links.
 type Site struct {
 	Topology service.Topology
-	Password string // of all; empty: none
-	Certs    *Certs // nil: no TLS
-	Dir      string // its files, and the script of the hooks
+	Password string // the password of all servers; empty: none
+	Certs    *Certs // nil without TLS
+	Dir      string // the folder with its files and the script of the hooks
 
 	t       testing.TB
 	servers service.Servers
@@ -59,8 +58,7 @@ const outside = "client-1"
 // siteLimit bounds the start of a site.
 const siteLimit = time.Minute
 
-// NewSite starts servers, or skips the test where there is no redis-server. They end with the
-// test, and with its process.
+// NewSite starts servers. Without redis-server it skips the test. The servers end with the test or with its process.
 func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Site {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -72,7 +70,7 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	must(t, s.proxy.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
 	ctx, cancel := context.WithTimeout(t.Context(), siteLimit)
 	defer cancel()
-	// Which block of addresses it is shows nowhere.
+	// The block of addresses appears in no output.
 	block := [2]byte{byte(1 + rand.IntN(250)), byte(rand.IntN(250))}
 	port := uint16(12000 + rand.IntN(18000))
 	at := func(k int) netip.AddrPort {
@@ -177,7 +175,7 @@ func (s *Site) Kill(ctx context.Context, name string) error {
 	return n.process.Kill(ctx)
 }
 
-// Running tells whether a server runs.
+// Running reports whether a server runs.
 func (s *Site) Running(name string) bool {
 	n := s.nodes[name]
 	n.mu.Lock()
@@ -185,7 +183,7 @@ func (s *Site) Running(name string) bool {
 	return n.process != nil && n.process.Running()
 }
 
-// Ask asks a server.
+// Ask sends a command to a server.
 func (s *Site) Ask(ctx context.Context, name string, command ...string) (string, error) {
 	c, err := s.Dial(ctx, name)
 	if err != nil {
@@ -197,7 +195,7 @@ func (s *Site) Ask(ctx context.Context, name string, command ...string) (string,
 	return strings.TrimSpace(line), err
 }
 
-// URL names the servers, as --servers takes it.
+// URL returns the servers in the form of --servers.
 func (s *Site) URL() string {
 	scheme := "redis"
 	if s.Certs != nil {
@@ -220,14 +218,14 @@ func (s *Site) URL() string {
 	return scheme + "://" + strings.Join(addrs, ",") + path
 }
 
-// Hooks writes a file of hooks that do to these servers what they say, and more of the
-// test's own, and returns its path. The nodes have the names of the site.
+// Hooks writes a file of hooks for these servers, with further hooks of the test, and returns its path. The nodes have
+// the names of the site.
 func (s *Site) Hooks(own ...string) string {
 	s.t.Helper()
 	return s.orders.File(s.Dir, own...)
 }
 
-// obey does what a hook asks for.
+// obey executes the command of a hook.
 func (s *Site) obey(order string, nodes []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
 	defer cancel()
@@ -261,13 +259,13 @@ func (s *Site) obey(order string, nodes []string) error {
 
 var _ service.Host = (*Site)(nil)
 
-// Addr is where everybody finds a server.
+// Addr returns the address of a server.
 func (s *Site) Addr(node string) netip.AddrPort { return s.nodes[node].announced }
 
-// AddrFor is the same for the servers themselves.
+// AddrFor returns the address of a server for other servers, which is the same.
 func (s *Site) AddrFor(_, node string, _ int) netip.AddrPort { return s.Addr(node) }
 
-// Dial connects to a server where it listens, and logs in.
+// Dial connects to the real address of a server and logs in.
 func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp4", s.nodes[node].real.String())
 	if err != nil {
@@ -285,9 +283,9 @@ func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return in, nil
 }
 
-// Status always reports a running server: the servers were started just before they are formed.
+// Status always reports a running server, because servers are formed right after their start.
 func (s *Site) Status(string) service.Status { return service.Status{Running: true} }
 
-// Follow and Lead are for topologies without a watcher, which a site has not.
+// Follow and Lead are for topologies without a failover manager of their own, which a site does not have.
 func (s *Site) Follow(string, netip.AddrPort) error { return errors.ErrUnsupported }
 func (s *Site) Lead(string) error                   { return errors.ErrUnsupported }

@@ -14,7 +14,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// Spec is a spec with Redis in a topology, by its name.
+// Spec returns a spec with Redis in a topology.
 func Spec(t locks.Topology, s world.Spec) world.Spec {
 	s.Topology = Form(t)
 	if t != locks.None {
@@ -23,7 +23,7 @@ func Spec(t locks.Topology, s world.Spec) world.Spec {
 	return s
 }
 
-// Form is a topology of Redis, by its name.
+// Form returns the topology of Redis with a name.
 func Form(t locks.Topology) service.Topology {
 	if t == locks.None {
 		return service.None

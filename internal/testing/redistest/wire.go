@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Wire is a dialer between a client and its server that a test can reach into.
+// Wire is a dialer between a client and its server with which a test can influence the connections.
 type Wire struct {
 	mu     sync.Mutex
 	before map[string]func() error
@@ -30,8 +30,7 @@ func (w *Wire) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return &wireConn{Conn: conn, wire: w}, nil
 }
 
-// Before calls do once, just before the next such command is sent. Its error keeps
-// the command from being sent.
+// Before calls do once, just before the next such command is sent. If do returns an error, the command is not sent.
 func (w *Wire) Before(command string, do func() error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,8 +40,7 @@ func (w *Wire) Before(command string, do func() error) {
 	w.before[command] = do
 }
 
-// After calls do once, just after the next such command was sent. What it answers has not
-// been read by then.
+// After calls do once, just after the next such command was sent and before its answer is read.
 func (w *Wire) After(command string, do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,8 +50,8 @@ func (w *Wire) After(command string, do func()) {
 	w.after[command] = do
 }
 
-// LoseReplies loses the replies to the next times such commands: the server gets
-// each and executes it, and the client hears nothing on that connection any more.
+// LoseReplies loses the replies to the next such commands, as many as times. The server executes each of them, and the
+// client receives nothing more on that connection.
 func (w *Wire) LoseReplies(command string, times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,14 +61,14 @@ func (w *Wire) LoseReplies(command string, times int) {
 	w.lose[command] = times
 }
 
-// Sent tells how often each command was sent, in lower case, handshakes included.
+// Sent returns how often each command was sent, with names in lower case and including handshakes.
 func (w *Wire) Sent() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.sent)
 }
 
-// meet tells what is to be done about what is being sent.
+// meet returns the effects on the data that is being sent.
 func (w *Wire) meet(sent []byte) (before func() error, after func(), lose bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,14 +99,14 @@ func (w *Wire) meet(sent []byte) (before func() error, after func(), lose bool) 
 	return before, after, lose
 }
 
-// sends says whether a request is of a command: "*3\r\n$3\r\nset\r\n...".
+// sends reports whether a request contains a command: "*3\r\n$3\r\nset\r\n...".
 func sends(sent []byte, command string) bool {
 	parts := bytes.SplitN(sent, []byte("\r\n"), 4)
 	return len(parts) == 4 && strings.EqualFold(string(parts[2]), command)
 }
 
-// commands are the names of all commands of what is being sent: a pipeline sends
-// several at once. A request always fits into one write here.
+// commands returns the names of all commands in a write. A pipeline has several commands, and a request always fits into
+// one write in these tests.
 func commands(sent []byte) []string {
 	var names []string
 	number := func(mark byte) (n int, ok bool) {

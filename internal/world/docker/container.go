@@ -59,8 +59,8 @@ func (n *node) create(ctx context.Context) (err error) {
 		ExposedPorts: []string{published.String()},
 		Name:         fmt.Sprintf("lockbench-%s-%s", c.owner.name, n.Name),
 		ConfigModifier: func(config *container.Config) {
-			// Only our labels: the labels of the library tell the reaper of another program in the same session, such as
-			// other tests, to remove this container.
+			// Only our labels: the labels of the library tell the reaper of another program in the same
+			// session, such as other tests, to remove this container.
 			config.Labels = labels
 			config.Hostname = n.Name
 			config.Volumes = map[string]struct{}{folder: {}}

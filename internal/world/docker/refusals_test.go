@@ -110,8 +110,8 @@ func behind(t *testing.T, refusals ...refusal) *World {
 	return refusing
 }
 
-// TestRefusals checks that requests that a daemon may refuse because of the machine lead to an error with a remedy, and that nothing
-// is left.
+// TestRefusals checks that requests that a daemon may refuse because of the machine lead to an error with a remedy, and
+// that nothing is left.
 func TestRefusals(t *testing.T) {
 	for name, try := range map[string]struct {
 		refusals []refusal

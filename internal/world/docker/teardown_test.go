@@ -103,8 +103,8 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// TestKilledHarness checks that the containers of a killed harness stop by themselves and are removed when the next harness starts.
-// Containers of a running harness stay.
+// TestKilledHarness checks that the containers of a killed harness stop by themselves and are removed when the next
+// harness starts. Containers of a running harness stay.
 func TestKilledHarness(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		owner, err := killedHarness(t, "1")
@@ -180,8 +180,8 @@ func killedHarness(t *testing.T, role string) (owner string, err error) {
 	return strings.TrimSpace(owner), err
 }
 
-// TestDaemonGoes checks that the end of the daemon during a run ends the run with a clear error, and that the containers are removed
-// when the daemon is back. Only the socket of a second harness disappears in this test.
+// TestDaemonGoes checks that the end of the daemon during a run ends the run with a clear error, and that the containers
+// are removed when the daemon is back. Only the socket of a second harness disappears in this test.
 func TestDaemonGoes(t *testing.T) {
 	w := newWorld(t)
 	host, isFile := strings.CutPrefix(w.state.provider.Client().DaemonHost(), "unix://")

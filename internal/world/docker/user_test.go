@@ -36,8 +36,8 @@ func TestUserWithoutPermission(t *testing.T) {
 	}
 }
 
-// asUser returns a command that runs this program as a user without rights, who may be in the group of the daemon's socket. The test
-// needs root to change the user.
+// asUser returns a command that runs this program as a user without rights, who may be in the group of the daemon's
+// socket. The test needs root to change the user.
 func asUser(t *testing.T, member bool, args ...string) *exec.Cmd {
 	t.Helper()
 	w := newWorld(t)

@@ -204,8 +204,8 @@ func TestGuestThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestResendsAreCounted counts the requests of a client library. A library that resends requests returns "taken" to the client that
-// holds the lock.
+// TestResendsAreCounted counts the requests of a client library. A library that resends requests returns "taken" to the
+// client that holds the lock.
 func TestResendsAreCounted(t *testing.T) {
 	for retries, want := range map[int]struct {
 		sets   int

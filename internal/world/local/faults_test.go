@@ -20,8 +20,8 @@ import (
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 
-// TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica has received
-// is granted again. The test does it twice in one cluster, which must recover completely in between.
+// TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica
+// has received is granted again. The test does it twice in one cluster, which must recover completely in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		for episode := range 2 {

@@ -18,8 +18,8 @@ import (
 	"lockbench/service/redis"
 )
 
-// TestClusterFailsOver checks that the replica of a dead master is elected and serves the slots. The old master returns without data
-// as a replica.
+// TestClusterFailsOver checks that the replica of a dead master is elected and serves the slots. The old master returns
+// without data as a replica.
 func TestClusterFailsOver(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 		client := open(ctx, t, c, 1)
@@ -78,8 +78,8 @@ func TestClusterFailsOver(t *testing.T) {
 	})
 }
 
-// A replica is promoted by hand although its master lives. Links of the cluster bus can be cut, so a node that is cut off from all
-// others loses its role.
+// A replica is promoted by hand although its master lives. Links of the cluster bus can be cut, so a node that is cut off
+// from all others loses its role.
 func TestClusterPromotesAndIsCut(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		if now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
@@ -139,7 +139,8 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 			i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 			return redistest.Ask(ctx, c.nodes[i].real, command...)
 		}
-		// fill writes a hundred keys with an expiry and a hundred without to a server, or those of them that belong to its slots.
+		// fill writes a hundred keys with an expiry and a hundred without to a server, or those of them that
+		// belong to its slots.
 		fill := func(name string) (ends, stays int64, err error) {
 			for i := range 100 {
 				for _, kind := range []string{"ends", "stays"} {

@@ -19,8 +19,8 @@ import (
 	"lockbench/service"
 )
 
-// toy is a service whose nodes do not bind source addresses. Each node gets the addresses of the others at its start, and answers on
-// both of its ports:
+// toy is a service whose nodes do not bind source addresses. Each node gets the addresses of the others at its start, and
+// answers on both of its ports:
 //
 //	PING       the name of the node, and the IP of the caller
 //	ASK ADDR   the answer of another node to PING

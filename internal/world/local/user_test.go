@@ -24,8 +24,8 @@ const ordinaryEnv = "LOCKBENCH_TEST_ORDINARY"
 // noRights is the UID of a user without rights on any system.
 const noRights = 65534
 
-// TestMariaDBOfAnOrdinaryUser checks that MariaDB starts for a user who is not root. If root runs the test, it repeats the test as such
-// a user.
+// TestMariaDBOfAnOrdinaryUser checks that MariaDB starts for a user who is not root. If root runs the test, it repeats
+// the test as such a user.
 func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
 	w := New(Options{Services: []service.Service{mariadb.Service{}}, Self: []string{os.Args[0]}})
 	if err := w.Ready(t.Context()); err != nil {

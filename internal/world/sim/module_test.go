@@ -52,7 +52,8 @@ type said struct {
 	steady, wall int64
 }
 
-// probes runs WASM clients on a cluster without servers, and returns the output of each. body gets a function that opens a client.
+// probes runs WASM clients on a cluster without servers, and returns the output of each. body gets a function that opens
+// a client.
 func probes(t *testing.T, o sim.Options, body func(ctx context.Context, c world.Cluster, open func(id int) world.Client) error) ([]said, error) {
 	t.Helper()
 	dir, err := built()
