@@ -21,7 +21,7 @@ func TestOptionsOfCurator(t *testing.T) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	for word, want := range map[string]string{
-		"listener=maybe": "neither on nor off", "session=2": "no duration", "retry=0s": "no duration", "sesion=2s": "no option sesion",
+		"listener=maybe": "neither on nor off", "session=2": "not a duration", "retry=0s": "not a duration", "sesion=2s": "no option sesion",
 	} {
 		if _, err := properties([]string{word}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", word, err, want)

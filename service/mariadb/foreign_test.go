@@ -22,7 +22,7 @@ func TestLocate(t *testing.T) {
 		"mysql://a,b":            "name the primary",
 		"mysql+tls://a":          "mysqls:// for TLS",
 		"mysql://a/shop":         "/shop means nothing here",
-		"mysql://a?tls=true":     "no HOST",
+		"mysql://a?tls=true":     "not a HOST",
 		"mysql://app:secret@a":   "a password in a URL",
 		"mysql://a mysql://b":    "name the primary",
 		"mysql://a mysqls://b:1": "the same scheme",

@@ -17,7 +17,7 @@ func TestLocate(t *testing.T) {
 		"zookeeper://a,a:2181":    "named twice",
 		"zookeeper+ring://a":      "named as zookeeper://HOST:PORT",
 		"zookeeper://u@a":         "a:2181, 1 zookeeper", // Survey refuses users
-		"zookeeper://a zookeeper": "no URL",
+		"zookeeper://a zookeeper": "not a URL",
 	} {
 		l, err := Service{}.Locate(strings.Fields(urls))
 		got := strings.Join(l.Addrs, " ") + ", " + l.Topology.InTable()

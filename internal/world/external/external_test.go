@@ -280,7 +280,7 @@ func TestDatabaseAndAddresses(t *testing.T) {
 	if said, err := site.Ask(t.Context(), "redis-1", "INFO", "keyspace"); said != "$12" { // and nothing but the heading
 		t.Errorf("there is left %s (%v)", said, err)
 	}
-	if _, err := parseHooks([]byte("addresses: {a: b}")); err == nil || !strings.Contains(err.Error(), "no HOST:PORT") {
+	if _, err := parseHooks([]byte("addresses: {a: b}")); err == nil || !strings.Contains(err.Error(), "not a HOST:PORT") {
 		t.Errorf("addresses without ports: %v", err)
 	}
 }
