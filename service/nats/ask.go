@@ -1,18 +1,14 @@
 package nats
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"lockbench/service"
 )
@@ -23,174 +19,63 @@ const (
 	operators = "operators"
 )
 
-// info is the description that a server sends to a new connection.
-type info struct {
-	ID           string `json:"server_id"`
-	Name         string `json:"server_name"`
-	Version      string `json:"version"`
-	Cluster      string `json:"cluster"` // empty: it is alone
-	JetStream    bool   `json:"jetstream"`
-	TLSRequired  bool   `json:"tls_required"`
-	TLSAvailable bool   `json:"tls_available"`
-	Client       uint64 `json:"client_id"` // the number of the connection
-}
-
-// login is the part of CONNECT that identifies the user. Nil: there is none.
-type login map[string]any
-
 // as returns the login of an account's only user.
-func as(account string) login { return login{"user": account, "pass": account} }
-
-// loginOf returns the login with a user and a password, or with a password alone, which is a token.
-func loginOf(as service.Credentials) login {
-	switch {
-	case as.User != "":
-		return login{"user": as.User, "pass": as.Password}
-	case as.Password != "":
-		return login{"auth_token": as.Password}
-	}
-	return nil
+func as(account string) service.Credentials {
+	return service.Credentials{User: account, Password: account}
 }
 
-// talk is a connection in the protocol of clients. A request is a message to a subject, and the answer
-// is a message to a subject that the request names:
-//
-//	◀ INFO {...}
-//	▶ CONNECT {...}  SUB answer 1  PUB question answer 2  {}
-//	◀ MSG answer 1 17  {"cluster": ...}
-type talk struct {
-	conn net.Conn
-	read *bufio.Reader
-	info info
-}
+// dialer makes connections for the library.
+type dialer func(context.Context) (net.Conn, error)
 
-// meet reads the identity of the server and logs in.
-func meet(c net.Conn, who login) (*talk, error) {
-	t := &talk{conn: c, read: bufio.NewReader(c)}
-	if _, err := t.hearInfo(); err != nil {
-		return nil, err
-	}
-	return t, t.connect(who)
-}
+func (d dialer) Dial(string, string) (net.Conn, error) { return d(context.Background()) }
 
-// hearInfo reads the identity of the server.
-func (t *talk) hearInfo() (said string, err error) {
-	line, err := t.line()
-	if err != nil {
-		return "", err
+// connect logs in on a new connection and calls do. Both end when ctx ends, and when the server reports
+// an error that answers no request. A password without a user is a token.
+func connect(ctx context.Context, c net.Conn, as service.Credentials, do func(context.Context, *nats.Conn) error) error {
+	// The library sets deadlines of its own, so the connection is closed instead.
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	known, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	login := nats.Token(as.Password)
+	if as.User != "" {
+		login = nats.UserInfo(as.User, as.Password)
 	}
-	said, ok := strings.CutPrefix(line, greeting)
-	if !ok {
-		return "", fmt.Errorf("it greets with %.80q", line)
+	conn, err := nats.Connect("nats://127.0.0.1", login, nats.Name("lockbench"), nats.SetCustomDialer(dialer(service.Once(c))),
+		nats.NoReconnect(), nats.IgnoreDiscoveredServers(), nats.Timeout(time.Hour), // ctx ends earlier
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { fail(err) }))
+	if err == nil {
+		err = do(known, conn)
+		conn.Close()
 	}
-	return said, json.Unmarshal([]byte(said), &t.info)
-}
-
-// connect logs in.
-func (t *talk) connect(who login) error {
-	all := login{
-		"verbose": false, "pedantic": false, "protocol": 0, "headers": true, "no_responders": true,
-		"name": "lockbench", "lang": "go", "version": "1",
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer: %w", ctx.Err())
 	}
-	maps.Copy(all, who)
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
+	if err != nil && known.Err() != nil {
+		return context.Cause(known)
 	}
-	return t.say("CONNECT " + string(text))
-}
-
-// inbox returns a subject to which only this connection subscribes: servers of a cluster deliver a
-// message to all subscribers.
-func (t *talk) inbox() string { return fmt.Sprintf("_INBOX.%s.%d", t.info.ID, t.info.Client) }
-
-func (t *talk) say(lines ...string) error {
-	_, err := io.WriteString(t.conn, strings.Join(lines, "\r\n")+"\r\n")
 	return err
 }
 
-func (t *talk) line() (string, error) {
-	line, err := t.read.ReadString('\n')
-	return strings.TrimRight(line, "\r\n"), err
+// with connects to a node past all faults, logs in and calls do.
+func (g *servers) with(ctx context.Context, limit time.Duration, node string, as service.Credentials, do func(context.Context, *nats.Conn) error) error {
+	return g.Ask(ctx, node, limit, func(ctx context.Context, c net.Conn) error { return connect(ctx, c, as, do) })
 }
 
-// errNoResponders ends a request on a subject without subscribers.
-var errNoResponders = errors.New("no server answers this request now")
-
-// hear returns the next message, or nil for the answer to a PING.
-func (t *talk) hear() ([]byte, error) {
-	for {
-		line, err := t.line()
-		if err != nil {
-			return nil, err
-		}
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
-		switch words[0] {
-		case "PING":
-			if err := t.say("PONG"); err != nil {
-				return nil, err
-			}
-		case "PONG":
-			return nil, nil
-		case "-ERR":
-			return nil, errors.New(strings.Trim(strings.TrimPrefix(line, "-ERR "), "'"))
-		case "MSG", "HMSG":
-			return t.message(words)
-		}
-	}
-}
-
-// message reads a message after its announcement, which is MSG subject sid [reply] size, or HMSG
-// subject sid [reply] headers size.
-func (t *talk) message(words []string) ([]byte, error) {
-	size, err := strconv.Atoi(words[len(words)-1])
-	head := 0
-	if err == nil && words[0] == "HMSG" {
-		head, err = strconv.Atoi(words[len(words)-2])
-	}
-	if err != nil || head < 0 || size < head || size > 64<<20 {
-		return nil, fmt.Errorf("it sends a message of the size %q", words)
-	}
-	body := make([]byte, size+2)
-	if _, err := io.ReadFull(t.read, body); err != nil {
-		return nil, err
-	}
-	if strings.HasPrefix(string(body[:head]), "NATS/1.0 503") {
-		return nil, errNoResponders
-	}
-	return body[head:size], nil
-}
-
-// refusal is an error that a server answered.
-type refusal struct {
-	Code        int    `json:"code"`
-	Reason      int    `json:"err_code"`
-	Description string `json:"description"`
-}
-
-func (r *refusal) Error() string { return fmt.Sprintf("%s (%d)", r.Description, r.Code) }
-
-// ask sends a request and reads its answer.
-func (t *talk) ask(subject string, question, answer any) error {
+// request sends a request in JSON and decodes the answer, unless answer is nil.
+func request(ctx context.Context, conn *nats.Conn, subject string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
-	inbox := t.inbox()
-	if err := t.say("SUB "+inbox+" 1", fmt.Sprintf("PUB %s %s %d", subject, inbox, len(body)), string(body)); err != nil {
-		return err
-	}
-	said, err := t.hear()
+	said, err := conn.RequestWithContext(ctx, subject, body)
 	if err != nil {
 		return err
 	}
 	var failed struct {
-		Error *refusal `json:"error"`
+		Error *jetstream.APIError `json:"error"`
 	}
-	if err := json.Unmarshal(said, &failed); err != nil {
+	if err := json.Unmarshal(said.Data, &failed); err != nil {
 		return err
 	}
 	if failed.Error != nil {
@@ -199,93 +84,56 @@ func (t *talk) ask(subject string, question, answer any) error {
 	if answer == nil {
 		return nil
 	}
-	return json.Unmarshal(said, answer)
-}
-
-// with connects to a node past all faults and logs in.
-func (g *servers) with(ctx context.Context, node string, who login, do func(*talk) error) error {
-	return g.within(ctx, service.AskLimit, node, who, do)
-}
-
-func (g *servers) within(ctx context.Context, limit time.Duration, node string, who login, do func(*talk) error) error {
-	return g.Ask(ctx, node, limit, func(ctx context.Context, c net.Conn) error {
-		t, err := meet(c, who)
-		if err != nil {
-			return err
-		}
-		return do(t)
-	})
+	return json.Unmarshal(said.Data, answer)
 }
 
 // monitor sends a request to one server itself.
 func (g *servers) monitor(ctx context.Context, node, what string, question, answer any) error {
-	return g.with(ctx, node, as(operators), func(t *talk) error {
+	return g.with(ctx, service.AskLimit, node, as(operators), func(ctx context.Context, conn *nats.Conn) error {
 		said := struct {
 			Data any `json:"data"`
 		}{answer}
-		if err := t.ask("$SYS.REQ.SERVER."+t.info.ID+"."+what, question, &said); err != nil {
+		if err := request(ctx, conn, "$SYS.REQ.SERVER."+conn.ConnectedServerId()+"."+what, question, &said); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		return nil
 	})
 }
 
-// Answers sends a request that a server answers alone.
+// Answers logs in, which a server answers alone.
 func (g *servers) Answers(ctx context.Context, node string) error {
-	return g.with(ctx, node, g.who, func(t *talk) error { return t.ping() })
-}
-
-func (t *talk) ping() error {
-	if err := t.say("PING"); err != nil {
-		return err
-	}
-	_, err := t.hear()
-	return err
+	return g.with(ctx, service.AskLimit, node, g.login, func(context.Context, *nats.Conn) error { return nil })
 }
 
 // Identity returns the ID of the server behind a connection, which changes with a restart.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
-	err = service.Interrupt(ctx, c, func() error {
-		t, err := meet(c, g.who)
-		if err != nil {
-			return err
-		}
-		id = t.info.ID
-		return t.ping()
+	err = connect(ctx, c, g.login, func(_ context.Context, conn *nats.Conn) error {
+		id = conn.ConnectedServerId()
+		return nil
 	})
 	return id, err
 }
 
-// carried is the part of a load in one message.
-const carried = 32 << 10
+// pieceMax is the part of a load in one message.
+const pieceMax = 32 << 10
 
-// Greet sends the load as messages that the same connection receives.
+// Greet logs in, and sends the load as messages that the same connection receives.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	return service.Interrupt(ctx, c, func() error { return greet(c, g.who, load) })
-}
-
-func greet(c net.Conn, who login, load int) error {
-	t, err := meet(c, who)
-	if err != nil {
-		return err
-	}
-	if load == 0 {
-		return t.ping()
-	}
-	subject := t.inbox()
-	wrote := make(chan error, 1)
-	go func() {
-		err := t.say("SUB " + subject + " 1")
-		for left := load; left > 0 && err == nil; left -= carried {
-			size := min(left, carried)
-			err = t.say(fmt.Sprintf("PUB %s %d", subject, size), string(slices.Repeat([]byte("x"), size)))
-		}
-		wrote <- err
-	}()
-	for left := load; left > 0; left -= carried {
-		if _, err := t.hear(); err != nil {
+	return connect(ctx, c, g.login, func(ctx context.Context, conn *nats.Conn) error {
+		back, err := conn.SubscribeSync(conn.NewInbox())
+		if err != nil {
 			return err
 		}
-	}
-	return <-wrote
+		for left := load; left > 0; left -= pieceMax {
+			if err := conn.Publish(back.Subject, make([]byte, min(left, pieceMax))); err != nil {
+				return err
+			}
+		}
+		for left := load; left > 0; left -= pieceMax {
+			if _, err := back.NextMsgWithContext(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

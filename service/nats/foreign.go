@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"lockbench/service"
 )
@@ -89,16 +92,18 @@ func look(ctx context.Context, addr string, as service.Credentials, dial func(co
 		return is, err
 	}
 	defer c.Close()
-	err = service.Interrupt(ctx, c, func() error {
-		t, err := meet(c, loginOf(as))
-		if err != nil {
-			return err
-		}
-		is = t.info
-		return t.ping()
+	var text string
+	var rest io.Reader
+	err = service.Interrupt(ctx, c, func() (err error) {
+		is, text, rest, err = readInfo(c)
+		return err
 	})
-	if err != nil && (strings.Contains(err.Error(), "Authorization") || strings.Contains(err.Error(), "Authentication")) {
-		err = &service.LoginError{Said: err.Error()}
+	if err != nil {
+		return is, err
+	}
+	err = connect(ctx, greeted(c, text, rest), as, func(context.Context, *nats.Conn) error { return nil })
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+		err = &service.LoginError{Said: strings.TrimPrefix(err.Error(), "nats: ")}
 	}
 	return is, err
 }
@@ -108,178 +113,125 @@ func look(ctx context.Context, addr string, as service.Credentials, dial func(co
 type foreign struct {
 	service.Servers
 	service.Opaque
-	own    *servers
-	as     service.Credentials
-	prefix string
-
-	mu    sync.Mutex
-	names map[string]string // the nodes by their server names
+	own     *servers
+	buckets *service.Cluster // decides who leads the bucket of the run
+	prefix  string
 }
 
 var (
-	_ service.ForeignServers = (*foreign)(nil)
-	_ service.Sharded        = (*foreign)(nil)
+	_ service.ForeignServers = foreign{}
+	_ service.Sharded        = foreign{}
 )
 
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
-	as := site.Logins[service.Data]
-	g := newServers(site.Topology, h, loginOf(as))
-	return &foreign{Servers: g, Opaque: g, own: g, as: as, prefix: prefix, names: map[string]string{}}
+	g := newServers(site.Topology, h, site.Logins[service.Data])
+	f := foreign{Servers: g, Opaque: g, own: g, prefix: prefix}
+	f.buckets = service.NewCluster(site.Topology, h, f.state)
+	return f
 }
 
 // inName replaces the colons of a text, which names of buckets cannot have.
 func inName(text string) string { return strings.ReplaceAll(text, ":", "-") }
 
 // bucket returns the bucket of the run.
-func (f *foreign) bucket() string { return inName(f.prefix) + bucketName }
+func (f foreign) bucket() string { return inName(f.prefix) + bucketName }
 
 // Params returns the bucket of the run and the login of clients.
-func (f *foreign) Params() map[string]string {
+func (f foreign) Params() map[string]string {
 	params := map[string]string{Bucket: f.bucket()}
-	switch {
-	case f.as.User != "":
-		params[User], params[Password] = f.as.User, f.as.Password
-	case f.as.Password != "":
-		params[Token] = f.as.Password
+	switch login := f.own.login; {
+	case login.User != "":
+		params[User], params[Password] = login.User, login.Password
+	case login.Password != "":
+		params[Token] = login.Password
 	}
 	return params
 }
 
-// Form waits until the servers are healthy.
-func (f *foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
-
-// view is the answer about the bucket of the run through one server, which asks the leader.
-type view struct {
-	missing bool
-	Cluster struct {
-		Leader   string `json:"leader"`
-		Replicas []struct {
-			Name    string `json:"name"`
-			Current bool   `json:"current"`
-			Offline bool   `json:"offline"`
-		} `json:"replicas"`
-	} `json:"cluster"`
-}
-
-// streamNotFound is the reason of a refusal.
-const streamNotFound = 10059
-
-// views returns the answers about the bucket through each server, by the names of the servers, and why
-// others did not answer.
-func (f *foreign) views(ctx context.Context) (map[string]view, error) {
-	return service.AskAll(ctx, f.Nodes(), func(ctx context.Context, node string) (v view, err error) {
-		err = f.own.with(ctx, node, f.own.who, func(t *talk) error {
-			f.mu.Lock()
-			f.names[t.info.Name] = node
-			f.mu.Unlock()
-			err := t.ask(streamInfo+bucketPrefix+f.bucket(), struct{}{}, &v)
-			if no := (*refusal)(nil); errors.As(err, &no) && no.Reason == streamNotFound {
-				v.missing, err = true, nil
-			}
-			if err != nil {
-				return fmt.Errorf("the bucket of the run: %w", err)
-			}
-			return nil
-		})
-		return v, err
+// js connects to a node and calls do with a client of JetStream.
+func (f foreign) js(ctx context.Context, limit time.Duration, node string, do func(context.Context, *nats.Conn, jetstream.JetStream) error) error {
+	return f.own.with(ctx, limit, node, f.own.login, func(ctx context.Context, conn *nats.Conn) error {
+		js, err := jetstream.New(conn)
+		if err != nil {
+			return err
+		}
+		return do(ctx, conn, js)
 	})
 }
 
-// node returns the node with a server name, or "" if no node with that name has answered.
-func (f *foreign) node(name string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.names[name]
-}
-
-// Leaders returns the nodes that answer as the leader of the bucket of the run. There are none before
-// there is a bucket.
-func (f *foreign) Leaders(ctx context.Context) []string {
-	if len(f.Nodes()) == 1 {
-		return f.own.Leaders(ctx)
-	}
-	all, _ := f.views(ctx)
-	var lead []string
-	for _, v := range all {
-		if node := f.node(v.Cluster.Leader); node != "" && !slices.Contains(lead, node) {
-			lead = append(lead, node)
+// state returns the leader of the bucket of the run in the view of a node. There is none before there is
+// a bucket.
+func (f foreign) state(ctx context.Context, node string) (s service.State, err error) {
+	err = f.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
+		s.ID = conn.ConnectedServerName()
+		stream, err := js.Stream(ctx, bucketPrefix+f.bucket())
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("the bucket of the run: %w", err)
 		}
-	}
-	slices.Sort(lead)
-	return lead
+		if s.Leads = len(f.Nodes()) == 1; s.Leads || err != nil {
+			return nil
+		}
+		cluster := stream.CachedInfo().Cluster
+		s.Leader, s.Leads = cluster.Leader, cluster.Leader == s.ID
+		if s.Leader == "" {
+			s.Lacks = fmt.Errorf("knows no leader of the bucket %s", f.bucket())
+		}
+		for _, r := range cluster.Replicas {
+			if r.Offline || !r.Current {
+				s.Lacks = fmt.Errorf("says that %s keeps the bucket %s and is behind", r.Name, f.bucket())
+			}
+		}
+		return nil
+	})
+	return s, err
 }
 
-// Leader returns the leader of the bucket of the run.
-func (f *foreign) Leader(ctx context.Context) (string, error) { return f.LeaderOf(ctx, "") }
+// Form waits until the servers are healthy.
+func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
+
+// Leaders returns the nodes that take themselves for the leader of the bucket.
+func (f foreign) Leaders(ctx context.Context) []string { return f.buckets.Leaders(ctx) }
+
+// Leader returns the running leader of the bucket.
+func (f foreign) Leader(ctx context.Context) (string, error) {
+	leader, err := f.buckets.Leader(ctx)
+	if err != nil {
+		return "", fmt.Errorf("the bucket %s: %w", f.bucket(), err)
+	}
+	if len(f.Nodes()) > 1 && !f.own.Host.Status(leader).Running {
+		return "", fmt.Errorf("the bucket %s has no leader: %s is down", f.bucket(), leader)
+	}
+	return leader, nil
+}
 
 // LeaderOf returns the same node for all keys, because they are in one bucket.
-func (f *foreign) LeaderOf(ctx context.Context, _ string) (string, error) {
-	if nodes := f.Nodes(); len(nodes) == 1 {
-		return nodes[0].Name, nil
-	}
-	all, err := f.views(ctx)
-	votes := map[string]int{}
-	for _, v := range all {
-		votes[v.Cluster.Leader]++
-	}
-	best := mostNamed(votes)
-	node := f.node(best)
-	switch {
-	case best == "":
-		return "", errors.Join(fmt.Errorf("the bucket %s has no leader, or is not there", f.bucket()), err)
-	case node == "":
-		return "", errors.Join(fmt.Errorf("the bucket %s is led by a server %s, which --servers does not name, or which was not heard yet", f.bucket(), best), err)
-	case !f.own.Host.Status(node).Running:
-		return "", errors.Join(fmt.Errorf("the bucket %s has no leader: %s is down", f.bucket(), node), err)
-	}
-	return node, nil
-}
+func (f foreign) LeaderOf(ctx context.Context, _ string) (string, error) { return f.Leader(ctx) }
 
 // FollowersOf returns all other nodes.
-func (f *foreign) FollowersOf(ctx context.Context, leader string) ([]string, error) {
+func (f foreign) FollowersOf(ctx context.Context, leader string) ([]string, error) {
 	return f.own.FollowersOf(ctx, leader)
 }
 
-// Healthy checks that a request through each server reaches the leader of the JetStream metadata.
-func (f *foreign) Healthy(ctx context.Context) error {
-	err := service.Each(f.Nodes(), func(n service.Node) error {
-		return f.own.with(ctx, n.Name, f.own.who, func(t *talk) error { return t.ask("$JS.API.INFO", struct{}{}, nil) })
-	})
-	if err != nil || len(f.Nodes()) == 1 {
-		return err
-	}
-	all, err := f.views(ctx)
+// Healthy checks that each server can answer for the leader of the JetStream metadata, and that the
+// bucket is healthy if there is one.
+func (f foreign) Healthy(ctx context.Context) error {
+	all, err := service.AskAll(ctx, f.Nodes(), f.state)
 	if err != nil {
 		return err
 	}
-	var named []string
-	for _, v := range all {
-		if v.missing {
-			named = append(named, "")
-			continue
+	for _, s := range all {
+		if s.Leader != "" || s.Lacks != nil {
+			return f.buckets.Healthy(ctx)
 		}
-		if v.Cluster.Leader == "" {
-			return fmt.Errorf("the bucket %s has no leader", f.bucket())
-		}
-		named = append(named, v.Cluster.Leader)
-		for _, r := range v.Cluster.Replicas {
-			if r.Offline || !r.Current {
-				return fmt.Errorf("%s keeps the bucket %s and is behind", r.Name, f.bucket())
-			}
-		}
-	}
-	slices.Sort(named)
-	if named = slices.Compact(named); len(named) != 1 {
-		return fmt.Errorf("the servers do not agree on one leader of the bucket %s: they name %q", f.bucket(), named)
 	}
 	return nil
 }
 
 // anywhere returns the first answer through any server, and the name of the server. Each has a limit.
-func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*talk) error) (string, error) {
+func (f foreign) anywhere(ctx context.Context, limit time.Duration, do func(context.Context, jetstream.JetStream) error) (string, error) {
 	var errs []error
 	for _, n := range f.Nodes() {
-		err := f.own.within(ctx, limit, n.Name, f.own.who, do)
+		err := f.js(ctx, limit, n.Name, func(ctx context.Context, _ *nats.Conn, js jetstream.JetStream) error { return do(ctx, js) })
 		if err == nil {
 			return n.Name, nil
 		}
@@ -288,63 +240,42 @@ func (f *foreign) anywhere(ctx context.Context, limit time.Duration, do func(*ta
 	return "", errors.Join(errs...)
 }
 
+// matching returns the buckets whose names a function accepts.
+func matching(ctx context.Context, js jetstream.JetStream, accepts func(bucket string) bool) (found []string, err error) {
+	all := js.StreamNames(ctx)
+	for stream := range all.Name() {
+		if bucket, is := strings.CutPrefix(stream, bucketPrefix); is && accepts(bucket) {
+			found = append(found, bucket)
+		}
+	}
+	return found, all.Err()
+}
+
 // Under searches the names of buckets.
-func (f *foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
-	node, err := f.anywhere(ctx, service.AskLimit, func(t *talk) (err error) {
-		found, err = t.buckets(inName(text), most)
+	node, err := f.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
+		found, err = matching(ctx, js, func(bucket string) bool { return strings.Contains(bucket, inName(text)) })
 		return err
 	})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return map[string][]string{node: found}, nil
+	return map[string][]string{node: found[:min(most, len(found))]}, nil
 }
 
-// buckets returns up to most buckets that contain a text in their names. Servers list the names of
-// streams in pages.
-func (t *talk) buckets(text string, most int) (found []string, err error) {
-	for offset := 0; ; {
-		var page struct {
-			Total   int      `json:"total"`
-			Streams []string `json:"streams"`
-		}
-		if err := t.ask("$JS.API.STREAM.NAMES", map[string]int{"offset": offset}, &page); err != nil {
-			return nil, err
-		}
-		for _, stream := range page.Streams {
-			bucket, is := strings.CutPrefix(stream, bucketPrefix)
-			if is && strings.Contains(bucket, text) && len(found) < most {
-				found = append(found, bucket)
-			}
-		}
-		offset += len(page.Streams)
-		if len(page.Streams) == 0 || offset >= page.Total {
-			return found, nil
-		}
-	}
-}
+// clearLimit is how long removing the buckets of a run may take through one server.
+const clearLimit = 20 * time.Second
 
-const (
-	// clearMax is how many buckets are looked for when the buckets of a run are removed: one, and
-	// those that a guest has made.
-	clearMax = 1000
-	// clearLimit is how long that may take through one server.
-	clearLimit = 20 * time.Second
-)
-
-// Clear removes the bucket of the run, and others whose names begin with its name.
-func (f *foreign) Clear(ctx context.Context) (n int, err error) {
-	_, err = f.anywhere(ctx, clearLimit, func(t *talk) error {
-		all, err := t.buckets(inName(f.prefix), clearMax)
+// Clear removes the bucket of the run, and buckets of guests whose names begin with the same prefix.
+func (f foreign) Clear(ctx context.Context) (n int, err error) {
+	_, err = f.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
+		all, err := matching(ctx, js, func(bucket string) bool { return strings.HasPrefix(bucket, inName(f.prefix)) })
 		if err != nil {
 			return err
 		}
 		for _, bucket := range all {
-			if !strings.HasPrefix(bucket, inName(f.prefix)) {
-				continue
-			}
-			if err := t.ask("$JS.API.STREAM.DELETE."+bucketPrefix+bucket, struct{}{}, nil); err != nil {
+			if err := js.DeleteStream(ctx, bucketPrefix+bucket); err != nil {
 				return fmt.Errorf("remove the bucket %s: %w", bucket, err)
 			}
 			n++
@@ -354,6 +285,6 @@ func (f *foreign) Clear(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (*foreign) ByHand(text string) string {
+func (foreign) ByHand(text string) string {
 	return fmt.Sprintf("nats kv del BUCKET -f, for each bucket of which the name has %q in it (nats kv ls lists them)", inName(text))
 }

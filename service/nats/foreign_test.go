@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"lockbench/internal/testing/servicetest"
 	"lockbench/locks"
 	"lockbench/service"
@@ -34,20 +36,18 @@ func TestLocate(t *testing.T) {
 
 // answerAnybody is what any client may ask.
 func (f *fake) answerAnybody(n *node, subject, body string) any {
-	no := func(code, reason int, text string) any {
-		return map[string]any{"error": refusal{code, reason, text}}
+	no := func(code int, reason jetstream.ErrorCode, text string) any {
+		return map[string]any{"error": jetstream.APIError{Code: code, ErrorCode: reason, Description: text}}
 	}
-	stream, isInfo := strings.CutPrefix(subject, streamInfo)
+	stream, isInfo := strings.CutPrefix(subject, "$JS.API.STREAM.INFO.")
 	gone, isDelete := strings.CutPrefix(subject, "$JS.API.STREAM.DELETE.")
 	switch {
 	case n.sick != "":
 		return no(503, 10008, n.sick)
-	case subject == "$JS.API.INFO":
-		return map[string]int{"streams": len(n.buckets)}
 	case isInfo:
 		leader, known := n.buckets[stream]
 		if !known {
-			return no(404, streamNotFound, "stream not found")
+			return no(404, jetstream.JSErrCodeStreamNotFound, "stream not found")
 		}
 		return map[string]any{"cluster": map[string]any{"leader": leader, "replicas": []any{map[string]any{"name": "nats-9", "current": !n.behind}}}}
 	case subject == "$JS.API.STREAM.NAMES": // two on each page
@@ -119,7 +119,7 @@ func TestForeignLeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenForeign(site, "lockbench:7:", f).(*foreign)
+	g := Service{}.OpenForeign(site, "lockbench:7:", f).(foreign)
 	const stream = "KV_lockbench-7-locks"
 	led := func(by ...string) {
 		f.set(func(one, two, three *node) {
@@ -143,15 +143,17 @@ func TestForeignLeaders(t *testing.T) {
 	says("without a bucket", "", "")
 	led("nats-2", "nats-2", "nats-2")
 	says("with one", "nats-2", "", "nats-2")
+	led("nats-1", "nats-3", "nats-3")
+	says("while an old one believes", "nats-3", "2 nodes lead", "nats-1", "nats-3")
 	led("nats-2", "nats-3", "nats-3")
-	says("while an old one believes", "nats-3", "do not agree", "nats-2", "nats-3")
+	says("while a follower has not noticed", "nats-3", "takes nats-2 for the leader", "nats-3")
 	led("", "", "")
-	says("before an election", "", "has no leader")
+	says("before an election", "", "knows no leader")
 	led("nats-9", "nats-9", "nats-9")
-	says("of a server that --servers does not name", "", "")
+	says("of a server that --servers does not name", "", "no node leads")
 	led("nats-2", "nats-2", "nats-2")
 	f.set(func(_, two, _ *node) { two.down = true })
-	says("while the others have not noticed", "", errNotRunning.Error(), "nats-2")
+	says("while the others have not noticed", "", errNotRunning.Error())
 	f.set(func(one, two, three *node) { two.down, one.behind, two.behind, three.behind = false, true, true, true })
 	says("with one that is behind", "nats-2", "is behind", "nats-2")
 	f.set(func(one, two, three *node) {
@@ -250,9 +252,9 @@ func TestLogin(t *testing.T) {
 		wants  string
 		params map[string]string
 	}{
-		{service.Credentials{User: "app", Password: "p"}, `"pass":"p","pedantic":false,"protocol":0,"user":"app"`, map[string]string{"user": "app", "password": "p"}},
+		{service.Credentials{User: "app", Password: "p"}, `"user":"app","pass":"p"`, map[string]string{"user": "app", "password": "p"}},
 		{service.Credentials{Password: "p"}, `"auth_token":"p"`, map[string]string{"token": "p"}},
-		{service.Credentials{}, `"protocol":0`, nil},
+		{service.Credentials{}, `"name":"lockbench"`, nil},
 	} {
 		conn, lines := greets(t, `{}`)
 		dial := func(context.Context, service.Role, string) (net.Conn, error) { return conn, nil }

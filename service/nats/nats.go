@@ -4,9 +4,8 @@
 // Locks are keys of a bucket, and each bucket is a stream. The servers that keep a stream elect its
 // leader. All servers elect a leader of the metadata, which places streams.
 //
-// Lockbench queries servers directly in the protocol of their clients, with a connection for each
-// request, as the system user of the configuration. It depends on no package of NATS. The server
-// itself is a Go module, which lockbench-more serves.
+// Lockbench queries servers directly by the client library, with a connection for each request, as the
+// system user of the configuration. The server itself is a Go module, which lockbench-more serves.
 package nats
 
 import (

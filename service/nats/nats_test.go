@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"lockbench/internal/testing/servicetest"
 	"lockbench/locks"
@@ -99,11 +102,9 @@ func TestSettings(t *testing.T) {
 
 // fake is three servers as they show themselves on their first port.
 type fake struct {
-	mu      sync.Mutex
-	nodes   map[string]*node
-	asked   []string
-	heard   []string // subscribed subjects
-	clients uint64
+	mu    sync.Mutex
+	nodes map[string]*node
+	asked []string
 }
 
 type node struct {
@@ -143,16 +144,20 @@ func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 	return f, Service{}.Open(topology, f).(*servers)
 }
 
-// serve talks to one client, with a sign of life in between as real servers ask for.
+// serve talks to one client. Like a real server, it also asks the client for a sign of life.
 func (f *fake) serve(name string, c net.Conn) {
 	defer c.Close()
 	f.mu.Lock()
 	about := f.nodes[name].about
-	f.clients++
-	about.ID, about.Name, about.Client = cmp.Or(about.ID, "ID-"+name), name, f.clients
+	about.ID = cmp.Or(about.ID, "ID-"+name)
 	f.mu.Unlock()
-	said, _ := json.Marshal(about)
-	fmt.Fprintf(c, "INFO %s\r\nPING\r\n", said)
+	said, _ := json.Marshal(struct {
+		info
+		Name    string `json:"server_name"`
+		Headers bool   `json:"headers"`
+		Max     int    `json:"max_payload"`
+	}{about, name, true, 1 << 20})
+	fmt.Fprintf(c, "INFO %s\r\n", said)
 	lines := bufio.NewReader(c)
 	account := ""
 	for {
@@ -172,11 +177,7 @@ func (f *fake) serve(name string, c net.Conn) {
 				}
 			})
 		case "PING":
-			fmt.Fprint(c, "PONG\r\n")
-		case "SUB":
-			f.mu.Lock()
-			f.heard = append(f.heard, words[1])
-			f.mu.Unlock()
+			fmt.Fprint(c, "PONG\r\nPING\r\n")
 		case "PUB":
 			size := 0
 			_, _ = fmt.Sscan(words[len(words)-1], &size)
@@ -190,10 +191,10 @@ func (f *fake) serve(name string, c net.Conn) {
 			}
 			if said := f.answer(name, account, words[1], string(body[:size])); said == nil {
 				const none = "NATS/1.0 503\r\n\r\n"
-				fmt.Fprintf(c, "HMSG inbox 1 %d %d\r\n%s\r\n", len(none), len(none), none)
+				fmt.Fprintf(c, "HMSG %s 1 %d %d\r\n%s\r\n", words[2], len(none), len(none), none)
 			} else {
 				text, _ := json.Marshal(said)
-				fmt.Fprintf(c, "MSG inbox 1 %d\r\n%s\r\n", len(text), text)
+				fmt.Fprintf(c, "MSG %s 1 %d\r\n%s\r\n", words[2], len(text), text)
 			}
 		}
 	}
@@ -368,29 +369,14 @@ func TestPromoteOfOneCopy(t *testing.T) {
 	}
 }
 
-// Servers of a group bring an answer to all who listen to its subject, so each who asks has one
-// of its own.
-func TestInboxes(t *testing.T) {
-	f, g := newFake(t, Quorum)
-	for range 2 {
-		if _, err := g.states(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	slices.Sort(f.heard)
-	if own := slices.Compact(slices.Clone(f.heard)); len(own) != 6 {
-		t.Errorf("six who ask listen to %q", f.heard)
-	}
-}
-
 // A request without responders fails at once, and a refused request reports the reason.
 func TestAsk(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	if err := g.monitor(t.Context(), "nats-1", "NOTHING", nil, nil); !errors.Is(err, errNoResponders) {
+	if err := g.monitor(t.Context(), "nats-1", "NOTHING", nil, nil); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("there are no responders, and the error is %v", err)
 	}
 	f.set(func(one, _, _ *node) { one.refuses = true })
-	if err := g.Answers(t.Context(), "nats-1"); err == nil || err.Error() != "nats-1: Authorization Violation" {
+	if err := g.Answers(t.Context(), "nats-1"); err == nil || err.Error() != "nats-1: nats: Authorization Violation" {
 		t.Errorf("it is refused, and says %v", err)
 	}
 }
@@ -399,4 +385,34 @@ func TestAsk(t *testing.T) {
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, locks.Single)
 	servicetest.Greets(t, g, f.Dial, "nats-1", 1, 0, 1, 100_000)
+}
+
+// TestSilence: a question ends at its limit wherever the server falls silent, and at once when the server closes the connection.
+func TestSilence(t *testing.T) {
+	const greets, lets = "INFO {\"max_payload\": 99}\r\n", "PONG\r\n"
+	for _, says := range []string{"", greets, greets + lets} {
+		for _, dies := range []bool{false, true} {
+			near, far := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, far) }()
+			go func() {
+				_, _ = io.WriteString(far, says)
+				if dies {
+					far.Close()
+				}
+			}()
+			limit, want := time.Minute, io.EOF
+			if !dies {
+				limit, want = 20*time.Millisecond, context.DeadlineExceeded
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			err := connect(ctx, near, as(operators), func(ctx context.Context, conn *nats.Conn) error {
+				return request(ctx, conn, "question", nil, nil)
+			})
+			if want == io.EOF && (err == nil || errors.Is(err, context.DeadlineExceeded)) || want != io.EOF && !errors.Is(err, want) {
+				t.Errorf("after %q, closed %v: %v", says, dies, err)
+			}
+			cancel()
+			far.Close()
+		}
+	}
 }

@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"lockbench/service"
 )
 
 // servers are the running servers of one group.
 type servers struct {
 	*service.Cluster
-	who login // limits the requests to those of any client
+	login service.Credentials // limits the requests to those of any client
 }
 
 // The optional abilities of NATS.
@@ -27,8 +30,8 @@ var (
 	_ service.Opaque     = (*servers)(nil)
 )
 
-func newServers(t service.Topology, h service.Host, who login) *servers {
-	g := &servers{who: who}
+func newServers(t service.Topology, h service.Host, login service.Credentials) *servers {
+	g := &servers{login: login}
 	g.Cluster = service.NewCluster(t, h, func(ctx context.Context, node string) (service.State, error) {
 		s, err := g.jetStream(ctx, node)
 		return service.State{Leader: s.Meta.Leader, Leads: s.Meta.Leader == node}, err
@@ -75,9 +78,6 @@ type state struct {
 
 // bucketPrefix begins the names of streams that are buckets of keys.
 const bucketPrefix = "KV_"
-
-// streamInfo requests a stream by its name.
-const streamInfo = "$JS.API.STREAM.INFO."
 
 // leaders returns the leaders that a server names, by the streams of the buckets that it keeps. "" if
 // it knows none.
@@ -186,15 +186,11 @@ func mostNamed(votes map[string]int) (best string) {
 // has reports whether a bucket knows a key, even if it was deleted there.
 func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
 	subject := "$KV." + strings.TrimPrefix(stream, bucketPrefix) + "." + key
-	var about struct {
-		State struct {
-			Subjects map[string]int `json:"subjects"`
-		} `json:"state"`
-	}
+	var about jetstream.StreamInfo
 	var errs []error
 	for _, n := range g.Nodes() {
-		err := g.with(ctx, n.Name, g.who, func(t *talk) error {
-			return t.ask(streamInfo+stream, map[string]string{"subjects_filter": subject}, &about)
+		err := g.with(ctx, service.AskLimit, n.Name, g.login, func(ctx context.Context, conn *nats.Conn) error {
+			return request(ctx, conn, "$JS.API.STREAM.INFO."+stream, map[string]string{"subjects_filter": subject}, &about)
 		})
 		if err == nil {
 			return about.State.Subjects[subject] > 0, nil
@@ -288,7 +284,9 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 		}
 		var errs []error
 		for subject, account := range lacks {
-			err := g.with(ctx, node, as(account), func(t *talk) error { return t.ask(subject, to, nil) })
+			err := g.with(ctx, service.AskLimit, node, as(account), func(ctx context.Context, conn *nats.Conn) error {
+				return request(ctx, conn, subject, to, nil)
+			})
 			errs = append(errs, fmt.Errorf("%s does not lead yet; %s: %w", node, subject, errors.Join(err, errNotYet)))
 		}
 		return errors.Join(errs...)
