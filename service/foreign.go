@@ -3,7 +3,10 @@ package service
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"sync/atomic"
 )
 
 // Foreign is a service whose servers may be external. Lockbench sends such servers only requests
@@ -18,10 +21,29 @@ type Foreign interface {
 	// [Access.Secure], and logs in. A refusal is a [LoginError]. The result has a method CloseWrite,
 	// as connections of TCP and TLS have. If Login fails, the caller closes c.
 	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
-	// Survey asks the servers which nodes there are. Dial connects and logs in to a server of a role.
-	Survey(ctx context.Context, l Location, dial func(ctx context.Context, r Role, addr string) (net.Conn, error)) (Site, error)
+	// Survey asks the servers for their identities and whether all servers are named.
+	Survey(ctx context.Context, l Location, dial Dialer) (Site, error)
 	// OpenForeign returns the servers of a site. They touch only keys under the prefix.
 	OpenForeign(s Site, prefix string, h Host) ForeignServers
+}
+
+// Dialer connects to an external server of a role and starts TLS, see [Foreign.Login].
+type Dialer func(ctx context.Context, r Role, addr string) (net.Conn, error)
+
+// Ask runs do with a new connection to a data server, and interrupts it at a limit. The limit is longer
+// than [AskLimit], because nothing is known about the server yet.
+func (dial Dialer) Ask(ctx context.Context, addr string, do func(context.Context, net.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*AskLimit)
+	defer cancel()
+	c, err := dial(ctx, Data, addr)
+	if err == nil {
+		err = Interrupt(ctx, c, func() error { return do(ctx, c) })
+		c.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", addr, err)
+	}
+	return nil
 }
 
 // Location is where external servers are looked for.
@@ -86,6 +108,15 @@ type Site struct {
 	About  string // the version
 }
 
+// Site returns the site whose nodes are the servers that the user named, in that order.
+func (l Location) Site() Site {
+	s := Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	for i, n := range l.Topology.Nodes() {
+		s.Addrs[n.Name], s.Called[l.Addrs[i]] = l.Addrs[i], n.Name
+	}
+	return s
+}
+
 // Roomed are [ForeignServers] that need a container for the keys of a run, such as a schema. It is
 // created after no keys were found under the prefix.
 type Roomed interface {
@@ -102,4 +133,16 @@ type ForeignServers interface {
 	Clear(ctx context.Context) (int, error)
 	// ByHand returns the shell command with which a user removes all keys that contain a text.
 	ByHand(text string) string
+}
+
+// Once returns a dial function that returns c, and fails when it is called again. A library calls it
+// again after the connection has failed.
+func Once(c net.Conn) func(context.Context) (net.Conn, error) {
+	var used atomic.Bool
+	return func(context.Context) (net.Conn, error) {
+		if used.Swap(true) {
+			return nil, errors.New("the server closed the connection")
+		}
+		return c, nil
+	}
 }

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	neturl "net/url"
-	"slices"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ func (Service) Schemes() []string { return []string{"etcd", "etcds"} }
 
 // Locate reads
 //
-//	etcd://host:port,...    members of one cluster, or one server
+//	etcd://host:port,...    all members of one cluster, or one server
 //
 // and etcds instead of etcd for TLS.
 func (Service) Locate(urls []string) (l service.Location, err error) {
@@ -45,16 +44,11 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	case u.Path != "":
 		return l, fmt.Errorf("the path /%s means nothing here: keys of a run have a prefix of lockbench's own", u.Path)
 	}
-	l.Topology = sized(len(l.Addrs))
-	return l, nil
-}
-
-// sized returns the topology of n members.
-func sized(n int) service.Topology {
-	if n == 1 {
-		return topologies[0]
+	l.Topology = topologies[0]
+	if n := len(l.Addrs); n > 1 {
+		l.Topology = topologies[1].Sized(n)
 	}
-	return topologies[1].Sized(n)
+	return l, nil
 }
 
 // Login only does TLS.
@@ -62,91 +56,44 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 	return how.Secure(ctx, c)
 }
 
-// found is a server that has answered.
-type found struct{ addr, id, cluster, version string }
-
-// Survey asks each server for its identity, and one of them for the other members.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
-	ask := func(addr, path string, question string, answer any) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
-		defer cancel()
-		reach := func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) }
-		if err := service.AskHTTP(ctx, l.TLS, reach, "POST", path, question, answer); err != nil {
-			return fmt.Errorf("%s: %w", addr, err)
-		}
-		return nil
+// Survey asks each server for its identity, and one of them whether there are more members.
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	site := l.Site()
+	ask := func(addr, path string, answer any) error {
+		return dial.Ask(ctx, addr, func(ctx context.Context, c net.Conn) error {
+			return exchange(ctx, c, l.TLS, http.MethodPost, path, "{}", answer)
+		})
 	}
-	var all []found
-	look := func(addr string) error {
-		var s status
-		if err := ask(addr, statusPath, "{}", &s); err != nil {
-			return err
-		}
-		at := slices.IndexFunc(all, func(f found) bool { return f.id == s.Header.Member })
-		switch {
-		case s.Header.Member == "":
-			return fmt.Errorf("%s answers, and not as an etcd does", addr)
-		case s.IsLearner:
-			return fmt.Errorf("%s is a learner, which serves no client: leave it out", addr)
-		case at >= 0:
-			return fmt.Errorf("%s is the same server as %s", addr, all[at].addr)
-		case len(all) > 0 && all[0].cluster != s.Header.Cluster:
-			return fmt.Errorf("%s and %s are of two clusters: name the members of one", all[0].addr, addr)
-		}
-		all = append(all, found{addr, s.Header.Member, s.Header.Cluster, s.Version})
-		return nil
-	}
+	seen, cluster := map[string]string{}, "" // addresses by the IDs of members
 	for _, addr := range l.Addrs {
-		if err := look(addr); err != nil {
+		var s status
+		if err := ask(addr, statusPath, &s); err != nil {
 			return site, err
 		}
+		switch id := s.Header.Member; {
+		case id == "":
+			return site, fmt.Errorf("%s answers, and not as an etcd does", addr)
+		case s.IsLearner:
+			return site, fmt.Errorf("%s is a learner, which serves no client: leave it out", addr)
+		case seen[id] != "":
+			return site, fmt.Errorf("%s is the same server as %s", addr, seen[id])
+		case len(seen) > 0 && s.Header.Cluster != cluster:
+			return site, fmt.Errorf("%s and %s are of two clusters: name the members of one", l.Addrs[0], addr)
+		}
+		seen[s.Header.Member], cluster = addr, s.Header.Cluster
+		site.About = Name + " " + s.Version
 	}
-	var members memberList
-	if err := ask(l.Addrs[0], memberListPath, "{}", &members); err != nil {
+	var list memberList
+	if err := ask(l.Addrs[0], memberListPath, &list); err != nil {
 		return site, err
 	}
-	// Members that the user did not name are looked up at the addresses that they announce to clients.
-	for _, m := range members.Members {
-		if m.Learner || slices.ContainsFunc(all, func(f found) bool { return f.id == m.ID }) {
-			continue
-		}
-		addr := firstOf(m.Clients)
-		if addr == "" {
-			return site, fmt.Errorf("%s reports a member %s without an address for clients: name it as well", l.Addrs[0], m.ID)
-		}
-		if err := look(addr); err != nil {
-			return site, fmt.Errorf("%s has a member that --servers does not name: %w; name all members, by where clients reach them", l.Addrs[0], err)
+	for _, m := range list.Members {
+		if !m.Learner && seen[m.ID] == "" {
+			return site, fmt.Errorf("%s has a member %s (%s) that --servers does not name: name all members, by where clients reach them",
+				l.Addrs[0], m.Name, strings.Join(m.Clients, ", "))
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return strings.Compare(a.addr, b.addr) })
-	site.Topology = sized(len(all))
-	for i, n := range site.Topology.Nodes() {
-		site.Addrs[n.Name] = all[i].addr
-		site.Called[all[i].addr] = n.Name
-	}
-	for i, n := range site.Topology.Nodes() {
-		for _, m := range members.Members {
-			// Several members may announce the same address, such as localhost.
-			if addr := firstOf(m.Clients); addr != "" && m.ID == all[i].id && site.Called[addr] == "" {
-				site.Called[addr] = n.Name
-			}
-		}
-	}
-	site.About = Name + " " + all[0].version
 	return site, nil
-}
-
-// firstOf returns host:port of the first URL.
-func firstOf(urls []string) string {
-	if len(urls) == 0 {
-		return ""
-	}
-	u, err := neturl.Parse(urls[0])
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // foreign are external servers, which have fewer abilities.

@@ -21,7 +21,7 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// Survey finds members that --servers does not name, except those that serve no clients.
+// All members that serve clients must be named.
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t)
 	at := func(name string) string { return f.members[name].at.Addr().String() }
@@ -36,9 +36,12 @@ func TestSurvey(t *testing.T) {
 		}
 		return Service{}.Survey(t.Context(), l, servicetest.Dial)
 	}
-	site, err := look("etcd-1")
-	if err != nil || site.Topology.InTable() != "etcd quorum of 2" || site.About != "etcd 3.6.16" || site.Called[at("etcd-3")] == "" {
+	site, err := look("etcd-1", "etcd-3")
+	if err != nil || site.Topology.InTable() != "etcd quorum of 2" || site.About != "etcd 3.6.16" || site.Called[at("etcd-3")] != "etcd-2" {
 		t.Errorf("%+v, %v", site, err)
+	}
+	if _, err := look("etcd-3"); err == nil || !strings.Contains(err.Error(), "name all members") {
+		t.Errorf("one of two members is named: %v", err)
 	}
 	refused := func(what, want string) {
 		t.Helper()

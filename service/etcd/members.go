@@ -100,6 +100,6 @@ func (g *servers) replace(ctx context.Context, by, node string) error {
 // Identity returns the ID of the member behind a connection.
 func (g *servers) Identity(ctx context.Context, c net.Conn) (string, error) {
 	var s status
-	err := service.AskHTTP(ctx, g.secure, service.Once(c), http.MethodPost, statusPath, "{}", &s)
+	err := exchange(ctx, c, g.secure, http.MethodPost, statusPath, "{}", &s)
 	return s.Header.Member, err
 }

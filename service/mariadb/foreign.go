@@ -78,10 +78,9 @@ const mayMake = "CREATE TABLE `lockbench:`.refused (n INT, n INT)"
 
 // Survey asks the server for its product and version, and checks that it is writable and that the user
 // may create the database of a run.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
 	addr := l.Addrs[0]
-	node := l.Topology.Nodes()[0].Name
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
+	site := l.Site()
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	db, err := open(l.Logins[service.Data], func(ctx context.Context) (net.Conn, error) { return dial(ctx, service.Data, addr) })

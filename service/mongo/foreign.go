@@ -26,19 +26,12 @@ var replicaSet = service.Topology{
 	Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 }
 
-func sized(n int) service.Topology {
-	if n == 1 {
-		return topologies[0]
-	}
-	return replicaSet.Sized(n)
-}
-
 // Schemes returns two synonyms.
 func (Service) Schemes() []string { return []string{"mongodb", Name} }
 
 // Locate reads
 //
-//	mongodb://user@host:port,.../database    members of one replica set, or one server
+//	mongodb://user@host:port,.../database    all members of one replica set, or one server
 //
 // and mongodb+tls in the place of mongodb for TLS.
 func (Service) Locate(urls []string) (l service.Location, err error) {
@@ -59,86 +52,72 @@ func (Service) Locate(urls []string) (l service.Location, err error) {
 	case strings.ContainsAny(l.Database, `/\. "$`):
 		return l, fmt.Errorf("%s: a database cannot be called %q", urls[0], l.Database)
 	}
-	l.Topology = sized(len(l.Addrs))
+	l.Topology = topologies[0]
+	if n := len(l.Addrs); n > 1 {
+		l.Topology = replicaSet.Sized(n)
+	}
 	return l, nil
 }
 
-// Survey asks each server who it is, and who the others are.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
-	var all []member
-	var addrs []string
-	look := func(addr string) error {
-		m, about, err := meet(ctx, addr, l.Logins[service.Data], dial)
-		same := slices.IndexFunc(all, func(o member) bool { return o.Calls != "" && o.Calls == m.Calls })
+// Survey asks each server for its identity, and for the names that members of a replica set have for
+// each other.
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	site := l.Site()
+	var first member
+	seen := map[string]string{} // addresses by the names of members
+	for i, n := range site.Topology.Nodes() {
+		addr := l.Addrs[i]
+		m, about, err := identify(ctx, addr, l.Logins[service.Data], dial)
+		if i == 0 {
+			first = m
+		}
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: %w", addr, err)
-		case m.Kind == router:
-			return fmt.Errorf("%s is a router of a sharded cluster: name the members of one replica set", addr)
-		case m.Arbiter:
-			return fmt.Errorf("%s is an arbiter, which keeps nothing: leave it out", addr)
-		case same >= 0:
-			return fmt.Errorf("%s is the same server as %s", addr, addrs[same])
-		case m.Set == "" && len(l.Addrs) > 1:
-			return fmt.Errorf("%s is of no replica set: name one server, or the members of one set", addr)
-		case len(all) > 0 && all[0].Set != m.Set:
-			return fmt.Errorf("%s and %s are of two replica sets, %s and %s: name the members of one", addrs[0], addr, all[0].Set, m.Set)
-		}
-		all, addrs, site.About = append(all, m), append(addrs, addr), about
-		return nil
-	}
-	for _, addr := range l.Addrs {
-		if err := look(addr); err != nil {
 			return site, err
+		case m.Kind == router:
+			return site, fmt.Errorf("%s is a router of a sharded cluster: name the members of one replica set", addr)
+		case m.Arbiter:
+			return site, fmt.Errorf("%s is an arbiter, which keeps nothing: leave it out", addr)
+		case seen[m.Calls] != "":
+			return site, fmt.Errorf("%s is the same server as %s", addr, seen[m.Calls])
+		case m.Set == "" && len(l.Addrs) > 1:
+			return site, fmt.Errorf("%s is of no replica set: name one server, or the members of one set", addr)
+		case m.Set != first.Set:
+			return site, fmt.Errorf("%s and %s are of two replica sets, %s and %s: name the members of one", l.Addrs[0], addr, first.Set, m.Set)
 		}
+		if m.Calls != "" {
+			seen[m.Calls], site.Called[m.Calls] = addr, n.Name
+		}
+		site.About = about
 	}
-	// Look for members that --servers does not name at the addresses by which the others find them.
-	for _, addr := range slices.Concat(all[0].Hosts, all[0].Passives) {
-		if slices.ContainsFunc(all, func(m member) bool { return m.Calls == addr }) {
-			continue
-		}
-		if err := look(addr); err != nil {
-			return site, fmt.Errorf("%s has a member that --servers does not name: %w; name all members, by where clients reach them", l.Addrs[0], err)
-		}
-	}
-	site.Topology = sized(len(all))
-	for i, n := range site.Topology.Nodes() {
-		site.Addrs[n.Name] = addrs[i]
-		site.Called[addrs[i]] = n.Name
-		if all[i].Calls != "" {
-			site.Called[all[i].Calls] = n.Name
+	for _, name := range slices.Concat(first.Hosts, first.Passives) {
+		if seen[name] == "" {
+			return site, fmt.Errorf("%s has a member %s that --servers does not name: name all members, by where clients reach them", l.Addrs[0], name)
 		}
 	}
 	return site, nil
 }
 
-// meet logs in to a server and asks for its identity and its version.
-func meet(ctx context.Context, addr string, as service.Credentials, dial func(context.Context, service.Role, string) (net.Conn, error)) (m member, about string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
-	defer cancel()
-	c, err := dial(ctx, service.Data, addr)
-	if err != nil {
-		return m, "", err
-	}
-	defer c.Close()
-	if err := logIn(ctx, c, as); err != nil {
-		return m, "", err
-	}
-	if err := exchange(ctx, c, hello, 1, &m); err != nil {
-		return m, "", err
-	}
+// identify logs in to a server and asks for its identity and its version.
+func identify(ctx context.Context, addr string, as service.Credentials, dial service.Dialer) (m member, about string, err error) {
 	var build struct {
 		Version string `bson:"version"`
 		Ferret  string `bson:"ferretdbVersion"`
 	}
-	if err := exchange(ctx, c, question("admin", "buildInfo", 1, nil), 1, &build); err != nil {
-		return m, "", err
-	}
+	err = dial.Ask(ctx, addr, func(_ context.Context, c net.Conn) error {
+		err := logIn(c, as)
+		if err == nil {
+			err = exchange(c, hello, 1, &m)
+		}
+		if err == nil {
+			err = exchange(c, question("admin", "buildInfo", 1, nil), 1, &build)
+		}
+		return err
+	})
 	if build.Ferret != "" {
-		return m, "FerretDB " + strings.TrimPrefix(build.Ferret, "v") + ", which is not MongoDB", nil
+		return m, "FerretDB " + strings.TrimPrefix(build.Ferret, "v") + ", which is not MongoDB", err
 	}
-	return m, "MongoDB " + build.Version, nil
+	return m, "MongoDB " + build.Version, err
 }
 
 // foreign are external servers: these abilities, and no other.

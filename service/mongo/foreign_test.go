@@ -3,7 +3,6 @@ package mongo
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -92,46 +91,29 @@ func (r *replicas) urls(which ...int) []string {
 
 func (r *replicas) at(i int) string { return r.members[i-1].at.Addr().String() }
 
-// dial reaches a member by where it is, and by what the others call it if told.
-func (r *replicas) dial(named bool) func(context.Context, service.Role, string) (net.Conn, error) {
-	return func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
-		var i int
-		if _, err := fmt.Sscanf(addr, "db-%d:27017", &i); err == nil {
-			if !named {
-				return nil, errors.New("no such host")
-			}
-			addr = r.at(i)
-		}
-		return servicetest.Dial(ctx, service.Data, addr)
-	}
-}
-
-func (r *replicas) survey(t *testing.T, named bool, which ...int) (service.Site, error) {
+func (r *replicas) survey(t *testing.T, which ...int) (service.Site, error) {
 	l, err := Service{}.Locate(r.urls(which...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Service{}.Survey(t.Context(), l, r.dial(named))
+	return Service{}.Survey(t.Context(), l, servicetest.Dial)
 }
 
-// Unnamed members are found, and a member that a run cannot use is refused with the reason.
+// Members have two names, and a member that a run cannot use is refused with the reason.
 func TestSurvey(t *testing.T) {
 	r := newReplicas(t, 3)
-	site, err := r.survey(t, true, 2)
+	site, err := r.survey(t, 3, 2, 1)
 	if err != nil || site.Topology.InTable() != "mongo replica set of 3" || site.About != "MongoDB 7.0.14" ||
-		site.Called[r.at(2)] != "mongo-1" || site.Called["db-1:27017"] != "mongo-2" || site.Called["db-3:27017"] != "mongo-3" {
-		t.Errorf("%+v, %v", site, err)
-	}
-	if site, err = r.survey(t, false, 3, 2, 1); err != nil || site.Called["db-3:27017"] != "mongo-1" || site.Addrs["mongo-1"] != r.at(3) {
+		site.Called[r.at(3)] != "mongo-1" || site.Called["db-3:27017"] != "mongo-1" || site.Addrs["mongo-1"] != r.at(3) {
 		t.Errorf("%+v, %v", site, err)
 	}
 	refused := func(what, want string, which ...int) {
 		t.Helper()
-		if _, err := r.survey(t, false, which...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := r.survey(t, which...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
-	refused("members that cannot be found", "name all members", 1, 2)
+	refused("two of three", "db-3:27017 that --servers does not name: name all members", 1, 2)
 	r.set[2] = "other"
 	refused("two sets", "two replica sets, rs and other", 1, 2, 3)
 	r.set[2] = ""
@@ -152,13 +134,13 @@ type hosted struct {
 }
 
 func (h *hosted) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return h.r.dial(false)(ctx, service.Data, h.site.Addrs[node])
+	return servicetest.Dial(ctx, service.Data, h.site.Addrs[node])
 }
 
 // The primary is the member that a majority names, and an incomplete set is reported as ill.
 func TestReplicaSet(t *testing.T) {
 	r := newReplicas(t, 3)
-	site, err := r.survey(t, false, 1, 2, 3)
+	site, err := r.survey(t, 1, 2, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +263,7 @@ func TestLogIn(t *testing.T) {
 					_, _ = far.Write(answer)
 				}
 			}()
-			err = logIn(t.Context(), near, service.Credentials{User: c.user, Password: c.password})
+			err = logIn(near, service.Credentials{User: c.user, Password: c.password})
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

@@ -23,7 +23,7 @@ const iterationsMin = 4096
 const stepsMax = 4
 
 // logIn logs lockbench in as a user of the database admin, by SCRAM-SHA-256. Without a user it does nothing.
-func logIn(ctx context.Context, c net.Conn, as service.Credentials) error {
+func logIn(c net.Conn, as service.Credentials) error {
 	if as.User == "" {
 		return nil
 	}
@@ -48,7 +48,7 @@ func logIn(ctx context.Context, c net.Conn, as service.Credentials) error {
 		if answer.Done && proof.Valid() {
 			return nil
 		}
-		err = exchange(ctx, c, append(ask, bson.E{Key: "payload", Value: []byte(text)}), 1, &answer)
+		err = exchange(c, append(ask, bson.E{Key: "payload", Value: []byte(text)}), 1, &answer)
 		if no := (*refusal)(nil); errors.As(err, &no) && no.Code == codeNoSuchLogin {
 			return &service.LoginError{Said: no.Text}
 		}

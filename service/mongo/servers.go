@@ -37,12 +37,12 @@ func newServers(t service.Topology, h service.Host, database string, called map[
 // Params name the database of the locks.
 func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
 
-// ask asks a node, on a new connection: servers die and come back.
+// ask sends a command to a node on a new connection, because servers die and come back.
 func (g *servers) ask(ctx context.Context, node string, question bson.D, into any) error {
-	return g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
-		err := logIn(ctx, c, g.login)
+	return g.Ask(ctx, node, service.AskLimit, func(_ context.Context, c net.Conn) error {
+		err := logIn(c, g.login)
 		if err == nil {
-			err = exchange(ctx, c, question, 1, into)
+			err = exchange(c, question, 1, into)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", question[0].Key, err)
@@ -51,32 +51,30 @@ func (g *servers) ask(ctx context.Context, node string, question bson.D, into an
 	})
 }
 
-// exchange asks a question so many times, and decodes the last answer unless into is nil.
-func exchange(ctx context.Context, c net.Conn, question bson.D, times int, into any) error {
-	return service.Interrupt(ctx, c, func() error {
-		wrote := make(chan error, 1)
-		go func() {
-			var err error
-			for i := 0; i < times && err == nil; i++ {
-				_, err = c.Write(message(uint32(i+1), question))
-			}
-			wrote <- err
-		}()
-		answers := bufio.NewReader(c)
-		var said bson.Raw
-		for i := range times {
-			var err error
-			if said, err = answer(answers, uint32(i+1)); err != nil {
-				return err
-			}
+// exchange sends a command the given number of times, and decodes the last answer unless into is nil.
+func exchange(c net.Conn, question bson.D, times int, into any) error {
+	wrote := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < times && err == nil; i++ {
+			_, err = c.Write(message(uint32(i+1), question))
 		}
-		if into != nil {
-			if err := bson.Unmarshal(said, into); err != nil {
-				return err
-			}
+		wrote <- err
+	}()
+	answers := bufio.NewReader(c)
+	var said bson.Raw
+	for i := range times {
+		var err error
+		if said, err = answer(answers, uint32(i+1)); err != nil {
+			return err
 		}
-		return <-wrote
-	})
+	}
+	if into != nil {
+		if err := bson.Unmarshal(said, into); err != nil {
+			return err
+		}
+	}
+	return <-wrote
 }
 
 // answer reads the answer to a question with a number.
@@ -131,7 +129,7 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 // Greet asks for a sign of life as often as it takes to carry the load there; nearly as much comes back.
 // Servers answer it without a login.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	return exchange(ctx, c, ping, 1+load/len(message(1, ping)), nil)
+	return service.Interrupt(ctx, c, func() error { return exchange(c, ping, 1+load/len(message(1, ping)), nil) })
 }
 
 // hello asks a server for its identity.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -50,19 +49,18 @@ func (s Service) Locate(urls []string) (l service.Location, err error) {
 
 // Survey asks each server for its identity. NATS lists its peers only to the system account, so
 // --servers must name all of them.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	site := l.Site()
 	var first info
 	seen := map[string]string{}
-	for i, n := range l.Topology.Nodes() {
-		addr := l.Addrs[i]
+	for i, addr := range l.Addrs {
 		is, err := look(ctx, addr, l.Logins[service.Data], dial)
 		if i == 0 {
 			first = is
 		}
 		switch {
 		case err != nil:
-			return site, fmt.Errorf("%s: %w", addr, err)
+			return site, err
 		case is.ID == "":
 			return site, fmt.Errorf("%s answers, and not as a NATS server does", addr)
 		case !is.JetStream:
@@ -77,34 +75,25 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 			return site, fmt.Errorf("%s is one server of the cluster %q: name all that keep streams, by where clients reach them", addr, is.Cluster)
 		}
 		seen[is.ID] = addr
-		site.Addrs[n.Name], site.Called[addr] = addr, n.Name
 	}
 	site.About = "NATS " + first.Version
 	return site, nil
 }
 
-// look logs in to a server and asks for its identity.
-func look(ctx context.Context, addr string, as service.Credentials, dial func(context.Context, service.Role, string) (net.Conn, error)) (is info, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
-	defer cancel()
-	c, err := dial(ctx, service.Data, addr)
-	if err != nil {
-		return is, err
-	}
-	defer c.Close()
-	var text string
-	var rest io.Reader
-	err = service.Interrupt(ctx, c, func() (err error) {
-		is, text, rest, err = readInfo(c)
+// look logs in to a server and returns its greeting.
+func look(ctx context.Context, addr string, as service.Credentials, dial service.Dialer) (is info, err error) {
+	err = dial.Ask(ctx, addr, func(ctx context.Context, c net.Conn) error {
+		greeting, text, rest, err := readInfo(c)
+		if err != nil {
+			return err
+		}
+		is = greeting
+		err = connect(ctx, greeted(c, text, rest), as, func(context.Context, *nats.Conn) error { return nil })
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			return &service.LoginError{Said: strings.TrimPrefix(err.Error(), "nats: ")}
+		}
 		return err
 	})
-	if err != nil {
-		return is, err
-	}
-	err = connect(ctx, greeted(c, text, rest), as, func(context.Context, *nats.Conn) error { return nil })
-	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-		err = &service.LoginError{Said: strings.TrimPrefix(err.Error(), "nats: ")}
-	}
 	return is, err
 }
 

@@ -83,10 +83,9 @@ func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
 
 // Survey asks the server for its version and role, and checks that the user may create the schema of a
 // run.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
 	addr := l.Addrs[0]
-	node := l.Topology.Nodes()[0].Name
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{node: addr}, Called: map[string]string{addr: node}}
+	site := l.Site()
 	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
 	defer cancel()
 	as := login{l.Logins[service.Data], l.Database}

@@ -165,7 +165,7 @@ type spot struct {
 }
 
 // Survey finds all servers and checks the role of each.
-func (s Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
+func (s Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
 	ask := asker(dial)
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
 	var all found

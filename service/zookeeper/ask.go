@@ -17,29 +17,27 @@ const wordMax = 1 << 20
 
 // ask sends a four-letter word to a node and returns the answer.
 func (g *servers) ask(ctx context.Context, node, word string) (answer string, err error) {
-	err = g.Ask(ctx, node, service.AskLimit, func(ctx context.Context, c net.Conn) error {
-		if answer, err = say(ctx, c, word); err != nil {
-			return fmt.Errorf("%s: %w", word, err)
-		}
-		return nil
+	err = g.Ask(ctx, node, service.AskLimit, func(_ context.Context, c net.Conn) error {
+		answer, err = say(c, word)
+		return err
 	})
 	return answer, err
 }
 
-// say uses up its connection, which the server ends after one word.
-func say(ctx context.Context, c net.Conn, word string) (said string, err error) {
-	err = service.Interrupt(ctx, c, func() error {
-		if _, err := io.WriteString(c, word); err != nil {
-			return err
-		}
-		text, err := io.ReadAll(io.LimitReader(c, wordMax))
-		said = string(text)
-		if err == nil && said == "" {
-			err = errors.New("it ended the connection and said nothing")
-		}
-		return err
-	})
-	return said, err
+// say sends a word on a connection, which the server closes after its answer.
+func say(c net.Conn, word string) (string, error) {
+	_, err := io.WriteString(c, word)
+	var said []byte
+	if err == nil {
+		said, err = io.ReadAll(io.LimitReader(c, wordMax))
+	}
+	if err == nil && len(said) == 0 {
+		err = errors.New("it ended the connection and said nothing")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", word, err)
+	}
+	return string(said), nil
 }
 
 // sign is the word that checks a server, and its answer.
@@ -55,14 +53,16 @@ func alive(said string) bool { return said == well || denied(said) }
 // Greet checks a server by a word. With a load it opens a session, in which the server returns the
 // load.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
-	if load > 0 {
-		return service.Interrupt(ctx, c, func() error { return echo(c, load) })
-	}
-	said, err := say(ctx, c, sign)
-	if err == nil && !alive(said) {
-		err = fmt.Errorf("it answers %.40q", said)
-	}
-	return err
+	return service.Interrupt(ctx, c, func() error {
+		if load > 0 {
+			return echo(c, load)
+		}
+		said, err := say(c, sign)
+		if err == nil && !alive(said) {
+			err = fmt.Errorf("it answers %.40q", said)
+		}
+		return err
+	})
 }
 
 // pieceMax is the part of a load in one request. A server accepts up to a megabyte.

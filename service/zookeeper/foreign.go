@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -56,57 +55,17 @@ func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.C
 	return how.Secure(ctx, c)
 }
 
-// dialer reaches servers that have no names yet.
-type dialer func(context.Context, service.Role, string) (net.Conn, error)
-
-// say says a word to a server.
-func (dial dialer) say(ctx context.Context, addr, word string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*service.AskLimit)
-	defer cancel()
-	c, err := dial(ctx, service.Data, addr)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", addr, err)
-	}
-	defer c.Close()
-	said, err := say(ctx, c, word)
-	if err != nil {
-		return "", fmt.Errorf("%s: %s: %w", addr, word, err)
-	}
-	return said, nil
-}
-
-// members are the lines of an ensemble's configuration that name its servers, which it keeps
-// in a node of its own. It does not say where clients find them.
-func (dial dialer) members(ctx context.Context, addr string) ([]string, error) {
-	c, err := dial(ctx, service.Data, addr)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
-	}
-	var config []byte
-	err = inSession(ctx, c, func(conn *zk.Conn) (err error) {
-		config, _, err = conn.Get("/zookeeper/config")
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: /zookeeper/config: %w", addr, err)
-	}
-	var members []string
-	for line := range strings.Lines(string(config)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "server.") {
-			members = append(members, line)
-		}
-	}
-	return members, nil
-}
-
-// Survey asks each server what it is, and one how many they are.
-func (Service) Survey(ctx context.Context, l service.Location, dial func(context.Context, service.Role, string) (net.Conn, error)) (service.Site, error) {
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+// Survey asks each server for its mode, and one server for the configuration of the ensemble. ZooKeeper
+// keeps it in a node of its own. It does not contain the addresses for clients.
+func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	site := l.Site()
 	leading := ""
-	addrs := slices.Sorted(slices.Values(l.Addrs))
-	for i, n := range site.Topology.Nodes() {
-		addr := addrs[i]
-		said, err := dialer(dial).say(ctx, addr, "srvr")
+	for _, addr := range l.Addrs {
+		var said string
+		err := dial.Ask(ctx, addr, func(_ context.Context, c net.Conn) (err error) {
+			said, err = say(c, "srvr")
+			return err
+		})
 		if err != nil {
 			return site, err
 		}
@@ -117,7 +76,7 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 		switch {
 		case err != nil:
 			return site, fmt.Errorf("%s: %w", addr, err)
-		case s.mode == standalone && len(addrs) > 1:
+		case s.mode == standalone && len(l.Addrs) > 1:
 			return site, fmt.Errorf("%s is a server by itself, and no member of an ensemble: a run is on one of these", addr)
 		case s.mode == leader && leading != "":
 			return site, fmt.Errorf("%s and %s both lead, so they are one server that is named twice, or of two ensembles", leading, addr)
@@ -126,18 +85,34 @@ func (Service) Survey(ctx context.Context, l service.Location, dial func(context
 		case s.mode != standalone && s.mode != follower:
 			return site, fmt.Errorf("%s is %s: name those alone that vote", addr, s.mode)
 		}
-		site.Addrs[n.Name], site.Called[addr] = addr, n.Name
 		site.About = strings.TrimSpace(Name + " " + s.version)
 	}
-	members, err := dialer(dial).members(ctx, addrs[0])
-	switch voting := slices.DeleteFunc(members, func(m string) bool { return strings.Contains(m, ":observer") }); {
-	case err != nil:
-		return site, err
-	case len(voting) > 0 && len(voting) != len(addrs):
+	var config []byte
+	err := dial.Ask(ctx, l.Addrs[0], func(ctx context.Context, c net.Conn) error {
+		return inSession(ctx, c, func(conn *zk.Conn) (err error) {
+			config, _, err = conn.Get("/zookeeper/config")
+			return err
+		})
+	})
+	if err != nil {
+		return site, fmt.Errorf("/zookeeper/config: %w", err)
+	}
+	if voting := voters(config); len(voting) > 0 && len(voting) != len(l.Addrs) {
 		return site, fmt.Errorf("the ensemble has %d members that vote, and --servers names %d: name all, by where clients reach them (%s)",
-			len(voting), len(addrs), strings.Join(voting, ", "))
+			len(voting), len(l.Addrs), strings.Join(voting, ", "))
 	}
 	return site, nil
+}
+
+// voters returns the lines of a configuration that name members that vote.
+func voters(config []byte) (voting []string) {
+	for line := range strings.Lines(string(config)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "server.") && !strings.Contains(line, ":observer") {
+			voting = append(voting, line)
+		}
+	}
+	return voting
 }
 
 // foreign are external servers, which have fewer abilities.

@@ -1,7 +1,6 @@
-package service
+package etcd
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -18,14 +17,11 @@ func (refuses) Write(b []byte) (int, error) { return len(b), nil }
 func (refuses) Read([]byte) (int, error)    { return 0, errCertificate }
 
 // HTTP/2 may read before or after it writes. The test repeats the request to meet both.
-func TestAskHTTPSaysWhyTheServerEndedIt(t *testing.T) {
-	dial := func(context.Context) (net.Conn, error) {
+func TestExchangeReturnsWhyTheServerEndedIt(t *testing.T) {
+	for range 200 {
 		c, other := net.Pipe()
 		other.Close()
-		return refuses{c}, nil
-	}
-	for range 200 {
-		if err := AskHTTP(t.Context(), true, dial, http.MethodGet, "/", "", nil); !errors.Is(err, errCertificate) {
+		if err := exchange(t.Context(), refuses{c}, true, http.MethodGet, "/", "", nil); !errors.Is(err, errCertificate) {
 			t.Fatalf("%v, want %v", err, errCertificate)
 		}
 	}
