@@ -106,10 +106,11 @@ var (
 		simple("connection-timeout", "how long Curator waits for a connection, at most", "15s", time.Millisecond),
 		simple("retry", "Curator's pause before it tries again the first time, of three times", "1s", time.Millisecond),
 	)
-	answer = conforming("3s", simple("timeout", "how long a request waits for its answer; 60s is what Lettuce has", "60s", time.Millisecond))
-	socket = conforming("3s", simple("timeout", "socketTimeout of the JDBC driver; 0s, as by default: without an end", "0s", 0))
-	pool   = conforming("4", count("pool", "maximumPoolSize of HikariCP", "10", 1, 64))
-	dbTime = onOff("db-time", "on: usingDbTime, the server's clock decides; off: those of the clients", "on")
+	answer  = conforming("3s", simple("timeout", "how long a request waits for its answer; 60s is what Lettuce has", "60s", time.Millisecond))
+	socket  = conforming("3s", simple("timeout", "socketTimeout of the JDBC driver; 0s, as by default: without an end", "0s", 0))
+	pool    = conforming("4", count("pool", "maximumPoolSize of HikariCP", "10", 1, 64))
+	dbTime  = onOff("db-time", "on: usingDbTime, the server's clock decides; off: those of the clients", "on")
+	ownName = onOff("own-name", "on: withLockedByValue, each client has a name of its own; off: all clients of a host have its name, as by default", "off")
 )
 
 // javaLibraries are the libraries of Maven Central next to Redisson. Each client is a process of its own.
@@ -158,8 +159,8 @@ func javaLibraries() []Lock {
 		on(postgres.Name, springDB),
 		on(mariadb.Name, springMariaDB),
 		shed("shedlock-redis", "ShedLock's provider for Spring's Redis connection, on Lettuce", "set-nx", served(answer)),
-		on(postgres.Name, shed("shedlock-jdbc", "ShedLock's JdbcTemplate provider in PostgreSQL", "pg-row", served(socket, pool, dbTime))),
-		on(mariadb.Name, shed("shedlock-jdbc-mariadb", "ShedLock's JdbcTemplate provider in MariaDB", "mysql-row", served(socket, pool, dbTime))),
+		on(postgres.Name, shed("shedlock-jdbc", "ShedLock's JdbcTemplate provider in PostgreSQL", "pg-row", served(socket, pool, dbTime, ownName))),
+		on(mariadb.Name, shed("shedlock-jdbc-mariadb", "ShedLock's JdbcTemplate provider in MariaDB", "mysql-row", served(socket, pool, dbTime, ownName))),
 		{
 			Card:    locks.Card{Name: "curator", Claims: locks.Claims{Renewed: true, Watched: true, Reentrant: true, Waits: true}},
 			About:   "ZooKeeper: InterProcessMutex of Apache Curator, the newest of Maven Central",

@@ -13,6 +13,7 @@ import java.util.ConcurrentModificationException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 import net.javacrumbs.shedlock.core.LockConfiguration;
@@ -77,7 +78,7 @@ public final class Spring implements Guest.Library {
         }
         shedLock = lock.startsWith("shedlock");
         if (lock.startsWith("shedlock-jdbc")) {
-            known.add("db-time");
+            known.addAll(List.of("db-time", "own-name"));
         }
         options.keySet().forEach(o -> {
             if (!known.contains(o)) {
@@ -201,7 +202,13 @@ public final class Spring implements Guest.Library {
         if (shedLock) {
             JdbcTemplateLockProvider.Configuration.Builder c =
                     JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(new JdbcTemplate(data));
-            provider = new JdbcTemplateLockProvider((options.getOrDefault("db-time", "on").equals("on") ? c.usingDbTime() : c).build());
+            if (options.getOrDefault("db-time", "on").equals("on")) {
+                c.usingDbTime();
+            }
+            if (options.getOrDefault("own-name", "off").equals("on")) {
+                c.withLockedByValue(UUID.randomUUID().toString());
+            }
+            provider = new JdbcTemplateLockProvider(c.build());
             return;
         }
         DefaultLockRepository repository = new DefaultLockRepository(data);
