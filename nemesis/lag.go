@@ -96,7 +96,7 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 		undo: func(ctx context.Context, last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) },
 		seen: func(ctx context.Context) error { return f.late(ctx, s, links) },
 		gone: func(ctx context.Context) error {
-			return s.answering(ctx, over(links), max(lateEnough, min(f.By/2, pingLimit)))
+			return s.answering(ctx, s.ping(), over(links), max(lateEnough, min(f.By/2, pingLimit)))
 		},
 	})
 }
@@ -124,7 +124,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 				return f.replicationLate(ctx, replicates, l, wait)
 			})
 		}),
-		s.silent(ctx, over(others), wait),
+		s.silent(ctx, s.ping(), over(others), wait),
 	)
 }
 

@@ -22,12 +22,24 @@ type path struct{ from, to string }
 
 func (p path) String() string { return p.from + " -> " + p.to }
 
-// silent checks that no PING is answered within limit on each of the paths.
-func (s Scene) silent(ctx context.Context, paths []path, limit time.Duration) error {
-	return s.probe(ctx, paths, "silent", func(ctx context.Context, p world.Prober, at path) error {
+// ping pings along a path.
+type ping func(ctx context.Context, at path) error
+
+// ping returns the usual ping, or nil in a world without probes.
+func (s Scene) ping() ping {
+	prober, ok := world.Ability[world.Prober](s.Cluster)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, at path) error { return prober.Ping(ctx, at.from, at.to) }
+}
+
+// silent checks that no ping is answered within limit on each of the paths.
+func (s Scene) silent(ctx context.Context, ping ping, paths []path, limit time.Duration) error {
+	return s.probe(ctx, ping, paths, "silent", func(ctx context.Context, at path) error {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if p.Ping(limited, at.from, at.to) == nil {
+		if ping(limited, at) == nil {
 			return fmt.Errorf("a PING came back within %s", limit)
 		}
 		// A PING that ctx interrupted shows nothing.
@@ -35,29 +47,28 @@ func (s Scene) silent(ctx context.Context, paths []path, limit time.Duration) er
 	})
 }
 
-// answering checks that a PING is answered within limit on each path without another fault.
-func (s Scene) answering(ctx context.Context, paths []path, limit time.Duration) error {
-	return s.probe(ctx, paths, "open", func(ctx context.Context, p world.Prober, at path) error {
+// answering checks that a ping is answered within limit on each path without another fault.
+func (s Scene) answering(ctx context.Context, ping ping, paths []path, limit time.Duration) error {
+	return s.probe(ctx, ping, paths, "open", func(ctx context.Context, at path) error {
 		// Check each time, since other faults begin and end meanwhile.
 		if s.disturbed(at) {
 			return nil
 		}
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return p.Ping(limited, at.from, at.to)
+		return ping(limited, at)
 	})
 }
 
-// probe checks all paths concurrently until each is as expected. Without a prober it does nothing.
-func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(context.Context, world.Prober, path) error) error {
-	prober, ok := world.Ability[world.Prober](s.Cluster)
-	if !ok {
+// probe checks all paths concurrently until each is as expected. Without a ping it does nothing.
+func (s Scene) probe(ctx context.Context, ping ping, paths []path, what string, seen func(context.Context, path) error) error {
+	if ping == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	return each(paths, func(at path) error {
-		return until(ctx, fmt.Sprintf("%s %s", at, what), func(ctx context.Context) error { return seen(ctx, prober, at) })
+		return until(ctx, fmt.Sprintf("%s %s", at, what), func(ctx context.Context) error { return seen(ctx, at) })
 	})
 }
 
@@ -117,19 +128,22 @@ func until(ctx context.Context, what string, seen func(context.Context) error) e
 	}
 }
 
-// each calls do for all concurrently, so that three nodes crash together. A panic becomes an error,
-// because the end of the program would leave faults in effect.
+// catch turns a panic of a fault into an error, because the end of the program would leave faults in
+// effect.
+func catch(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the fault's code panicked: %v", p)
+	}
+}
+
+// each calls do for all concurrently, so that three nodes crash together.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	done := make(chan struct{})
 	for i, one := range all {
 		go func() {
-			defer func() {
-				if p := recover(); p != nil {
-					errs[i] = fmt.Errorf("the fault's code panicked: %v", p)
-				}
-				done <- struct{}{}
-			}()
+			defer func() { done <- struct{}{} }()
+			defer catch(&errs[i])
 			errs[i] = do(one)
 		}()
 	}

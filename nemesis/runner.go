@@ -209,11 +209,7 @@ func (r *Runner) inject(ctx context.Context, fault Fault, s Scene) (undo Undo, e
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit := time.AfterFunc(injectLimit, func() { cancel(fmt.Errorf("not in effect within %s", injectLimit)) })
 	defer limit.Stop()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the fault's code panicked: %v", p)
-		}
-	}()
+	defer catch(&err)
 	undo, err = fault.Inject(ctx, s)
 	if undo == nil && err == nil {
 		undo = Nothing
@@ -238,11 +234,7 @@ func (r *Runner) heal(ctx context.Context, f *inForce) {
 
 // undone turns a panic of an undo into an error.
 func undone(ctx context.Context, undo Undo) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the fault's code panicked: %v", p)
-		}
-	}()
+	defer catch(&err)
 	return undo(ctx)
 }
 
