@@ -26,8 +26,6 @@ type Bandwidth struct {
 	bytesPerSecond int64
 }
 
-var _ Fault = Bandwidth{}
-
 func newBandwidth(s Step) (Fault, error) {
 	link, err := parseLink(s.Target)
 	if err != nil {

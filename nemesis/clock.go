@@ -29,10 +29,7 @@ type Clock struct {
 	Drift  float64 // seconds gained in every second
 }
 
-var (
-	_ Fault    = Clock{}
-	_ Preparer = Clock{}
-)
+var _ Preparer = Clock{}
 
 func newClock(s Step) (Fault, error) {
 	f := Clock{Target: s.Target}

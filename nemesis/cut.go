@@ -11,8 +11,6 @@ import (
 // Undoing delivers what was held.
 type Cut struct{ link linkTarget }
 
-var _ Fault = Cut{}
-
 func newCut(s Step) (Fault, error) {
 	link, err := parseLink(s.Target)
 	return Cut{link}, err

@@ -11,8 +11,6 @@ import (
 // the client never learns it.
 type DropReplies struct{ link linkTarget }
 
-var _ Fault = DropReplies{}
-
 func newDropReplies(s Step) (Fault, error) {
 	link, err := parseLink(s.Target)
 	return DropReplies{link}, err

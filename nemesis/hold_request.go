@@ -15,10 +15,7 @@ import (
 //	                    └──▶            and now the lock is deleted
 type HoldRequest struct{}
 
-var (
-	_ Fault           = HoldRequest{}
-	_ beforeTheServer = HoldRequest{}
-)
+var _ beforeTheServer = HoldRequest{}
 
 func newHoldRequest(s Step) (Fault, error) { return HoldRequest{}, onRequest(s, "hold-request") }
 

@@ -19,8 +19,6 @@ type Isolate struct {
 	Way    string // both, in or out
 }
 
-var _ Fault = Isolate{}
-
 func newIsolate(s Step) (Fault, error) {
 	f := Isolate{Target: s.Target, With: s.Options["with"], Way: s.Options["way"]}
 	if f.Way == "" {

@@ -17,8 +17,6 @@ type Kill struct {
 	KeepData bool
 }
 
-var _ Fault = Kill{}
-
 func newKill(s Step) (Fault, error) {
 	f := Kill{Target: s.Target, KeepData: true}
 	switch s.Options["data"] {

@@ -24,8 +24,6 @@ type Lag struct {
 	Jitter time.Duration // each message is delayed by By plus or minus at most this
 }
 
-var _ Fault = Lag{}
-
 func newLag(s Step) (Fault, error) {
 	link, err := parseLink(s.Target)
 	if err != nil {

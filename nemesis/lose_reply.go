@@ -15,8 +15,6 @@ import (
 //	       ✕ ◀── OK ──────              and never learns it
 type LoseReply struct{ Silent bool }
 
-var _ Fault = LoseReply{}
-
 func newLoseReply(s Step) (Fault, error) {
 	if err := onRequest(s, "lose-reply"); err != nil {
 		return nil, err

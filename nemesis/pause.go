@@ -14,8 +14,6 @@ import (
 // late.
 type Pause struct{ Target string }
 
-var _ Fault = Pause{}
-
 func newPause(s Step) (Fault, error) { return Pause{Target: s.Target}, nil }
 
 func (f Pause) String() string { return "pause " + f.Target }

@@ -13,8 +13,6 @@ import (
 // Promote makes a replica the master by an order, without waiting for a failover.
 type Promote struct{ Target string }
 
-var _ Fault = Promote{}
-
 func newPromote(s Step) (Fault, error) {
 	if ofClients(s.Target) {
 		return nil, fmt.Errorf("%s is not a server: promote a replica", s.Target)

@@ -12,8 +12,6 @@ import (
 // lost, so a client does not know whether its request was carried out.
 type Reset struct{ link linkTarget }
 
-var _ Fault = Reset{}
-
 func newReset(s Step) (Fault, error) {
 	link, err := parseLink(s.Target)
 	return Reset{link}, err

@@ -24,8 +24,6 @@ type Ring struct {
 	With   string // a role of clients; empty: they reach all servers
 }
 
-var _ Fault = Ring{}
-
 // ringMin is the minimum number of servers. In a ring of three, all are neighbours.
 const ringMin = 4
 
