@@ -147,13 +147,9 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 	}
 }
 
-// arm waits for the next event of the kind.
-func (t *Triggers) arm(e workloads.Event, hold time.Duration) *trigger {
-	return t.armWithin(e, hold, nil)
-}
-
-// armWithin waits for the next event in the middle of an operation.
-func (t *Triggers) armWithin(e workloads.Event, hold time.Duration, within func(int) world.Held) *trigger {
+// arm waits for the next event of the kind, or, with within, for the middle of the operation that it
+// begins.
+func (t *Triggers) arm(e workloads.Event, hold time.Duration, within func(int) world.Held) *trigger {
 	armed := &trigger{e, hold, within, make(chan caught, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed

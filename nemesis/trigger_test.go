@@ -15,7 +15,7 @@ import (
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		armed := tr.arm(workloads.Checked, 5*time.Second)
+		armed := tr.arm(workloads.Checked, 5*time.Second, nil)
 		type answer struct {
 			client int
 			hold   time.Duration
@@ -57,8 +57,8 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 
 func TestTriggerDisarmed(t *testing.T) {
 	var tr Triggers
-	first := tr.arm(workloads.Acquired, time.Second)
-	second := tr.arm(workloads.Acquired, 2*time.Second)
+	first := tr.arm(workloads.Acquired, time.Second, nil)
+	second := tr.arm(workloads.Acquired, 2*time.Second, nil)
 	tr.disarm(first) // it is not armed any more, and must not remove the other trigger
 	close(second.injected)
 	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
@@ -70,7 +70,7 @@ func TestTriggerDisarmed(t *testing.T) {
 func TestTriggerEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		tr.arm(workloads.Acquired, 0)
+		tr.arm(workloads.Acquired, 0, nil)
 		_, open := tr.still()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -139,7 +139,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		var tr Triggers
 		reached := map[int]chan struct{}{}
 		heard := map[int]int{}
-		armed := tr.armWithin(workloads.Acquiring, 0, func(client int) world.Held {
+		armed := tr.arm(workloads.Acquiring, 0, func(client int) world.Held {
 			reached[client] = make(chan struct{})
 			return fakeHeld{reached: reached[client], goOn: func() { heard[client]++ }}
 		})
@@ -179,7 +179,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		gone := 0
-		armed := tr.armWithin(workloads.Releasing, 0, func(int) world.Held {
+		armed := tr.arm(workloads.Releasing, 0, func(int) world.Held {
 			return fakeHeld{reached: make(chan struct{}), goOn: func() { gone++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -200,7 +200,7 @@ func TestTriggerWithinKept(t *testing.T) {
 		var tr Triggers
 		reached := make(chan struct{})
 		went := 0
-		armed := tr.armWithin(workloads.Releasing, 0, func(int) world.Held {
+		armed := tr.arm(workloads.Releasing, 0, func(int) world.Held {
 			return fakeHeld{reached: reached, goOn: func() { went++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
