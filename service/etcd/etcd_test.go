@@ -40,7 +40,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// place is where a node of three runs.
+// place returns the place of a node of three.
 func place(node string, settings map[string]string) service.Place {
 	t, _ := service.Find(Service{}, Quorum)
 	p := service.Place{
@@ -57,8 +57,7 @@ func place(node string, settings map[string]string) service.Place {
 	return p
 }
 
-// A member listens where it is put, and tells the others, in the same words as they do, where
-// it is found.
+// A member listens at its place, and all members name the same addresses for each other.
 func TestProgram(t *testing.T) {
 	got := Service{}.Program(place("etcd-1", map[string]string{"election-timeout": "900"})).Args
 	for _, want := range []string{
@@ -77,7 +76,7 @@ func TestProgram(t *testing.T) {
 	again := place("etcd-1", nil)
 	again.Rejoins = true
 	if !slices.Contains(Service{}.Program(again).Args, "--initial-cluster-state=existing") {
-		t.Error("who comes back empty does not join the others")
+		t.Error("a member without data does not join the others")
 	}
 }
 
@@ -96,7 +95,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// fake is three members as their gateway shows them.
+// fake is the gateways of three members.
 type fake struct {
 	mu      sync.Mutex
 	members map[string]*member
@@ -210,12 +209,12 @@ func TestLeaders(t *testing.T) {
 	f.members["etcd-2"].leader, f.members["etcd-3"].leader = "2", "2"
 	says("after an election", "etcd-2", "etcd-2")
 	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
-		t.Errorf("with one down it is said to be %v", err)
+		t.Errorf("with one down, Healthy returns %v", err)
 	}
 	f.members["etcd-1"].down = false
 	says("while the old one believes", "etcd-2", "etcd-1", "etcd-2")
 	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "2 nodes lead") {
-		t.Errorf("with two leaders it is said to be %v", err)
+		t.Errorf("with two leaders, Healthy returns %v", err)
 	}
 	f.members["etcd-1"].leader, f.members["etcd-2"].leader, f.members["etcd-3"].leader = "0", "", "0"
 	says("without any", "")
@@ -223,16 +222,16 @@ func TestLeaders(t *testing.T) {
 	says("while one of three believes in another", "")
 	f.members["etcd-3"].leader = "0"
 	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "knows no leader") {
-		t.Errorf("without a leader it is said to be %v", err)
+		t.Errorf("without a leader, Healthy returns %v", err)
 	}
 }
 
-// A member that names the leader and cannot read is not well.
+// A member that names the leader but cannot read is unhealthy.
 func TestHealthAsks(t *testing.T) {
 	f, g := newFake(t)
 	f.members["etcd-3"].sick = "RAFT NO LEADER"
 	if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd-3: /health") {
-		t.Errorf("it is said to be %v", err)
+		t.Errorf("Healthy returns %v", err)
 	}
 }
 
@@ -246,7 +245,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// A leader that was killed cannot hand over: the one that is elected then does.
+// A killed leader cannot hand over; the leader that is elected next does.
 func TestPromoteAfterAnElection(t *testing.T) {
 	f, g := newFake(t)
 	if err := g.Healthy(t.Context()); err != nil {

@@ -137,7 +137,7 @@ func (h *hosted) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return servicetest.Dial(ctx, service.Data, h.site.Addrs[node])
 }
 
-// The primary is the member that a majority names, and an incomplete set is reported as ill.
+// The primary is the member that a majority names, and an incomplete set is unhealthy.
 func TestReplicaSet(t *testing.T) {
 	r := newReplicas(t, 3)
 	site, err := r.survey(t, 1, 2, 3)
@@ -180,7 +180,7 @@ func TestReplicaSet(t *testing.T) {
 	ill("one that starts", "mongo-3 is neither")
 	r.odd = nil
 
-	// Keys are looked for, and removed, at the primary, and its refusal says what to do.
+	// The primary searches and removes keys. The error of a refusal names the remedy.
 	r.asked = nil
 	under, err := g.Under(ctx, "lockbench:", 1)
 	if err != nil || !slices.Equal(under["mongo-2"], []string{"lockbench:1:a"}) {
@@ -197,7 +197,7 @@ func TestReplicaSet(t *testing.T) {
 		t.Error("without a right all is removed")
 	}
 	if g.Params()[Database] != "lockbench" {
-		t.Errorf("clients are told %v", g.Params())
+		t.Errorf("clients get %v", g.Params())
 	}
 }
 

@@ -1,11 +1,11 @@
 // Package mongo is MongoDB as a lock service: one server that speaks its protocol.
 //
 // Lockbench starts FerretDB on SQLite, a Go module that lockbench-more serves, or a
-// mongod of a person's own. FerretDB speaks the protocol and is not MongoDB: it reads and then
+// mongod that the user names. FerretDB speaks the protocol and is not MongoDB: it reads and then
 // writes where findAndModify is to do both at once. So it is a control, and its version says so.
 //
-// lockbench asks servers past all faults, each question on a new connection, with the package bson of
-// the official driver.
+// Lockbench queries servers past all faults, with a new connection for each command, in the package
+// bson of the official driver.
 package mongo
 
 import (
@@ -34,7 +34,7 @@ const (
 	Password = "password"
 )
 
-// database is that database.
+// database is the database of the locks.
 const database = "lockbench"
 
 var topologies = []service.Topology{
@@ -76,8 +76,7 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// version reads what a server says of itself. Before 5.0 none knew the question hello in every
-// release.
+// version parses the output of a server. Before 5.0, not every release had the command hello.
 func version(output string) (text string, enough bool, err error) {
 	if v := ferretPattern.FindStringSubmatch(output); v != nil {
 		return v[1] + " of FerretDB, which is not MongoDB", true, nil
@@ -90,10 +89,10 @@ func version(output string) (text string, enough bool, err error) {
 	return v[1] + "." + v[2] + "." + v[3], err == nil && major >= 5, nil
 }
 
-// Ports is one.
+// Ports returns 1.
 func (Service) Ports(service.Topology) int { return 1 }
 
-// Program is a server that listens where its place says. lockbench-more takes the same flags.
+// Program returns the command line of a server. lockbench-more takes the same flags.
 func (Service) Program(at service.Place) service.Program {
 	bind := at.Bind
 	if !bind.IsValid() {
@@ -106,8 +105,8 @@ func (Service) Program(at service.Place) service.Program {
 	return p
 }
 
-// Ping is a question that a shell can ask. An answer has the number of its question in its
-// head, of which all bytes are the same letter, and is read as far as that.
+// Ping sends a command whose number consists of four equal letters. The answer repeats the number in its
+// head, and the shell reads up to it.
 func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	var text strings.Builder
 	for _, b := range message(shellNumber, ping) {
@@ -117,7 +116,7 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 		at.Addr(), at.Port(), text.String(), shellNumber>>24), "ok"
 }
 
-// shellNumber is that of the question of a shell: AAAA.
+// shellNumber is the number of the command that a shell sends: AAAA.
 const shellNumber = 'A' * 0x01010101
 
 func (Service) Pong() []byte {

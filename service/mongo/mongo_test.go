@@ -59,7 +59,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// query is a message of the old kind, by which drivers begin.
+// query returns a message of the old kind, with which drivers begin.
 func query(d bson.D) []byte {
 	body := append([]byte("\x00\x00\x00\x00admin.$cmd\x00\x00\x00\x00\x00\xff\xff\xff\xff"), message(1, d)[headLength+5:]...)
 	b := binary.LittleEndian.AppendUint32(nil, uint32(headLength+len(body)))
@@ -69,8 +69,7 @@ func query(d bson.D) []byte {
 	return append(b, body...)
 }
 
-// Requests are found in whatever pieces they come, and anything that is not a message of MongoDB ends the
-// reading.
+// Requests are found in pieces of any size. Reading ends at anything that is not a message of MongoDB.
 func TestRequests(t *testing.T) {
 	compressed := append(query(ping)[:12], 0xdc, 0x07, 0, 0, 1, 2, 3)
 	binary.LittleEndian.PutUint32(compressed, uint32(len(compressed)))
@@ -194,16 +193,16 @@ func TestAsked(t *testing.T) {
 	if err := g.Flush(ctx, "mongo-1"); err == nil || !strings.Contains(err.Error(), "mongo-1: dropDatabase: it refused: not now") {
 		t.Errorf("a refusal is %v", err)
 	}
-	// It answers, and does not say that it takes writes.
+	// The server answers, but does not report that it takes writes.
 	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "takes no writes") {
-		t.Errorf("it is said to be %v", err)
+		t.Errorf("Healthy returns %v", err)
 	}
 	if all := g.Leaders(ctx); len(all) != 0 {
 		t.Errorf("leaders are %v", all)
 	}
 	f.down = errors.New("it was killed")
 	if err := g.Answers(ctx, "mongo-1"); !errors.Is(err, f.down) {
-		t.Errorf("one that is down is said to be %v", err)
+		t.Errorf("Answers of a server that is down returns %v", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func newServers(t service.Topology, h service.Host, database string, called map[
 	return g
 }
 
-// Params name the database of the locks.
+// Params returns the database of the locks.
 func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
 
 // ask sends a command to a node on a new connection, because servers die and come back.
@@ -77,7 +77,7 @@ func exchange(c net.Conn, question bson.D, times int, into any) error {
 	return <-wrote
 }
 
-// answer reads the answer to a question with a number.
+// answer reads the answer to the command with a number.
 func answer(from io.Reader, number uint32) (bson.Raw, error) {
 	head := make([]byte, headLength+5)
 	if _, err := io.ReadFull(from, head); err != nil {
@@ -107,7 +107,7 @@ func answer(from io.Reader, number uint32) (bson.Raw, error) {
 	return body, nil
 }
 
-// refusal is an answer that says no: OK is not 1.
+// refusal is an answer whose OK is not 1.
 type refusal struct {
 	OK   float64 `bson:"ok"`
 	Text string  `bson:"errmsg"`
@@ -126,13 +126,13 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 	return g.ask(ctx, node, ping, nil)
 }
 
-// Greet asks for a sign of life as often as it takes to carry the load there; nearly as much comes back.
-// Servers answer it without a login.
+// Greet sends as many pings as carry the load. The answers are nearly as long. Servers answer a ping
+// without a login.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
 	return service.Interrupt(ctx, c, func() error { return exchange(c, ping, 1+load/len(message(1, ping)), nil) })
 }
 
-// hello asks a server for its identity.
+// hello is the command that returns the identity of a server.
 var hello = question("admin", "hello", 1, nil)
 
 // member is the answer to hello.

@@ -14,7 +14,7 @@ import (
 // the message that it answers, and its kind. The first name in its first document is the command.
 type wire struct{}
 
-// Kinds of messages. A client may begin with a query, before it knows what a server speaks.
+// Kinds of messages. A client may begin with a query, before it knows the version of the server.
 const (
 	opQuery   = 2004
 	opMessage = 2013
@@ -23,10 +23,10 @@ const (
 // headLength is the length of the head of a message.
 const headLength = 16
 
-// ping asks for a sign of life.
+// ping is the command that checks a server.
 var ping = question("admin", sign, 1, nil)
 
-// sign is its name. Drivers do not ask it by themselves.
+// sign is the name of ping. Drivers do not send it by themselves.
 const sign = "ping"
 
 // greetings are the commands that drivers send by themselves.

@@ -34,8 +34,8 @@ func TestLocate(t *testing.T) {
 	})
 }
 
-// answerAnybody is what any client may ask.
-func (f *fake) answerAnybody(n *node, subject, body string) any {
+// answerUser answers the requests that every user may send.
+func (f *fake) answerUser(n *node, subject, body string) any {
 	no := func(code int, reason jetstream.ErrorCode, text string) any {
 		return map[string]any{"error": jetstream.APIError{Code: code, ErrorCode: reason, Description: text}}
 	}
@@ -64,7 +64,7 @@ func (f *fake) answerAnybody(n *node, subject, body string) any {
 	return nil
 }
 
-// survey looks at servers of the fake one.
+// survey surveys servers of the fake.
 func (f *fake) survey(t *testing.T, names ...string) (service.Site, error) {
 	t.Helper()
 	var addrs []string
@@ -86,7 +86,7 @@ func (f *fake) group() {
 	})
 }
 
-// Servers that are no group, or not all of one, are refused.
+// Servers that are not a group, or not all servers of one, are refused.
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	f.group()
@@ -137,7 +137,7 @@ func TestForeignLeaders(t *testing.T) {
 			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
 		}
 		if err := g.Healthy(t.Context()); (err == nil) != (unwell == "") || err != nil && !strings.Contains(err.Error(), unwell) {
-			t.Errorf("%s: it is said to be %v, want %q", when, err, unwell)
+			t.Errorf("%s: Healthy returns %v, want %q", when, err, unwell)
 		}
 	}
 	says("without a bucket", "", "")
@@ -161,11 +161,11 @@ func TestForeignLeaders(t *testing.T) {
 	})
 	says("with one that is sick", "nats-2", "unavailable", "nats-2")
 	if got := g.Params()[Bucket]; bucketPrefix+got != stream {
-		t.Errorf("clients are told of %q", got)
+		t.Errorf("clients get the bucket %q", got)
 	}
 }
 
-// Buckets of others stay, on whatever page they stand.
+// Clear removes only buckets of the run, on all pages of the list.
 func TestClear(t *testing.T) {
 	f, _ := newFake(t, locks.Single)
 	all := []string{"KV_lockbench", "KV_lockbench-42-locks", "KV_lockbench-4-locks", "KV_my-lockbench-4-x", "KV_orders", "lockbench-4-stream"}

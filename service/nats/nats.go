@@ -73,7 +73,7 @@ func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a nats-server", 2, 11)
 }
 
-// Ports are that for clients and that for the other servers.
+// Ports returns 2: for clients and for the other servers.
 func (Service) Ports(service.Topology) int { return 2 }
 
 // Program returns the command line of a server.
@@ -106,9 +106,9 @@ func (Service) Program(at service.Place) service.Program {
 			// Servers tell each other the addresses of third servers, which must be the addresses for
 			// all.
 			"advertise": next(at.Announced).String(),
-			// Clients are told all servers by lockbench.
+			// Clients get the addresses of all servers from lockbench.
 			"no_advertise": "true",
-			// One connection for each pair is enough, and is soon there again.
+			// One connection for each pair is enough, and quick to reconnect.
 			"pool_size": "-1",
 		}
 	}
@@ -143,7 +143,7 @@ func write(text *strings.Builder, indent string, block map[string]string) {
 	}
 }
 
-// next is the port after one.
+// next returns the address with the next port.
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
 
 // greeting begins the first message of a server.
@@ -154,7 +154,7 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "", len("INFO")), "INFO"
 }
 
-// Pong is how a server greets.
+// Pong returns the greeting of a server.
 func (Service) Pong() []byte { return []byte(greeting + "{}\r\n") }
 
 // Wire returns nil: clients multiplex requests on one connection, which lockbench does not read.

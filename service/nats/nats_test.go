@@ -43,7 +43,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// place is where a node of three runs.
+// place returns the place of a node of three.
 func place(node string, settings map[string]string) service.Place {
 	t, _ := service.Find(Service{}, Quorum)
 	p := service.Place{
@@ -57,7 +57,7 @@ func place(node string, settings map[string]string) service.Place {
 	return p
 }
 
-// A server finds each other one at the address that it alone is given.
+// Each server gets its own addresses for the other servers.
 func TestProgram(t *testing.T) {
 	p := Service{}.Program(place("nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
 	if !slices.Equal(p.Args, []string{"-c", "/config/nats.conf"}) {
@@ -80,7 +80,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// Whatever a scenario may set is written where it belongs.
+// Settings of a scenario are written into their blocks.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
 	for _, s := range (Service{}).Settings() {
@@ -100,7 +100,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// fake is three servers as they show themselves on their first port.
+// fake is the first ports of three servers.
 type fake struct {
 	mu    sync.Mutex
 	nodes map[string]*node
@@ -232,7 +232,7 @@ func (f *fake) answer(name, account, subject, body string) any {
 		}
 		return map[string]any{"state": map[string]any{}}
 	case account == "":
-		return f.answerAnybody(n, subject, body)
+		return f.answerUser(n, subject, body)
 	case strings.Contains(subject, ".LEADER.STEPDOWN"):
 		f.asked = append(f.asked, account+" "+subject+" "+body)
 		for _, other := range f.nodes {
@@ -256,7 +256,7 @@ func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", f.nodes[node].at.Addr().String())
 }
 
-// set changes what the servers say.
+// set changes the answers of the servers.
 func (f *fake) set(change func(one, two, three *node)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -298,12 +298,12 @@ func TestLeaders(t *testing.T) {
 	f.set(func(one, _, three *node) { one.buckets["KV_locks"], three.buckets["KV_locks"] = "nats-3", "nats-3" })
 	says("after one", "nats-1", "nats-3", "nats-3")
 	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
-		t.Errorf("with one down it is said to be %v", err)
+		t.Errorf("with one down, Healthy returns %v", err)
 	}
 	f.set(func(_, two, _ *node) { two.down = false })
 	says("while the old one believes", "nats-1", "nats-3", "nats-2", "nats-3")
 	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree on one leader of KV_locks") {
-		t.Errorf("with two leaders it is said to be %v", err)
+		t.Errorf("with two leaders, Healthy returns %v", err)
 	}
 	f.set(func(one, two, three *node) { one.buckets, two.buckets, three.buckets = nil, nil, nil })
 	says("without a bucket", "nats-1", "")
@@ -324,18 +324,18 @@ func TestLeaders(t *testing.T) {
 	}
 }
 
-// A server that cannot serve yet is not well.
+// A group with a server that cannot serve yet is unhealthy.
 func TestHealthAsks(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Single, Quorum} {
 		f, g := newFake(t, topology)
 		f.set(func(one, _, _ *node) { one.sick = "JetStream stream is not current" })
 		if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "nats-1 is unavailable: JetStream stream is not current") {
-			t.Errorf("%s: it is said to be %v", topology, err)
+			t.Errorf("%s: Healthy returns %v", topology, err)
 		}
 	}
 }
 
-// All buckets and the metadata are led by who is promoted.
+// A promoted server leads all buckets and the metadata.
 func TestPromote(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	if got, err := g.Promote(t.Context(), "nats-3"); got != "nats-3" || err != nil {
@@ -387,7 +387,8 @@ func TestGreet(t *testing.T) {
 	servicetest.Greets(t, g, f.Dial, "nats-1", 1, 0, 1, 100_000)
 }
 
-// TestSilence: a question ends at its limit wherever the server falls silent, and at once when the server closes the connection.
+// TestSilence checks that a request ends at its limit wherever the server falls silent, and at once when the
+// server closes the connection.
 func TestSilence(t *testing.T) {
 	const greets, lets = "INFO {\"max_payload\": 99}\r\n", "PONG\r\n"
 	for _, says := range []string{"", greets, greets + lets} {

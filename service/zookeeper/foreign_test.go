@@ -30,7 +30,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// The servers must describe themselves as --servers does.
+// The servers must be those that --servers describes.
 func TestSurveyRefuses(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	form, _ := service.Find(Service{}, Quorum)
@@ -59,7 +59,7 @@ func TestSurveyRefuses(t *testing.T) {
 	}
 }
 
-// Servers that answer srvr alone, as all do by default, are well all the same.
+// Servers that only answer srvr, as all do by default, are healthy.
 func TestWhitelist(t *testing.T) {
 	f, g := newFake(t, locks.Single)
 	f.members["zookeeper-1"].mode, f.members["zookeeper-1"].shy = standalone, true

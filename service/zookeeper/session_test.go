@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A session ends with its server: one that closes the connection, and one that does not answer.
+// A session ends when the server closes the connection, and at its limit when the server does not answer.
 func TestSessionEnds(t *testing.T) {
 	for _, closes := range []bool{true, false} {
 		near, far := net.Pipe()

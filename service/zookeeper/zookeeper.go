@@ -26,8 +26,7 @@ import (
 // Name is the name of the service and the prefix of its nodes and endpoints.
 const Name = "zookeeper"
 
-// Quorum is an ensemble whose members elect one that leads, and that commits nothing without
-// a majority of them.
+// Quorum is an ensemble whose members elect a leader and commit nothing without a majority.
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
@@ -53,14 +52,13 @@ func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
 
-// jvm is how much of a machine one server may take, and where the classes are. What a JVM
-// compiles well, and the files in which it keeps its figures, are not worth it here.
+// jvm are the flags that keep a server small and quick to start, and the class path.
 var jvm = []string{
 	"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
 	"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
 }
 
-// Needs is a java, and the jars of Debian.
+// Needs is Java and the jars of Debian.
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
@@ -70,14 +68,14 @@ func (Service) Needs() service.Needs {
 		Files: files,
 		Install: "install zookeeper and a Java of version 11 or newer (on Debian or Ubuntu: apt-get install zookeeper default-jre-headless), " +
 			"or name with --server zookeeper=PATH a script of your own, such as exec java -cp '/opt/zookeeper/lib/*' \"$@\"",
-		// On standard output: what java is, and what ZooKeeper is.
+		// Both versions are printed to standard output.
 		VersionArgs: []string{"--show-version", "org.apache.zookeeper.Version", "--short"},
 		Version:     version,
 		Least:       "3.5",
 	}
 }
 
-// files are those of the Java, and the jars, which name each other.
+// files returns the files of Java, and all jars, because they refer to each other.
 func files(java string) []string {
 	home := filepath.Dir(filepath.Dir(java))
 	return []string{java, filepath.Join(home, "lib"), filepath.Join(home, "conf"), "/usr/share/java/*.jar"}
@@ -94,7 +92,7 @@ var (
 	versionPattern = regexp.MustCompile(`(?m)^(\d+)\.(\d+)\.(\S+)$`)
 )
 
-// version reads what they say. Before ZooKeeper 3.5 the settings of an ensemble were others.
+// version parses the output of both programs. Before ZooKeeper 3.5, an ensemble had other settings.
 func version(output string) (text string, enough bool, err error) {
 	v := versionPattern.FindStringSubmatch(output)
 	if v == nil {
@@ -117,7 +115,7 @@ const (
 	ports
 )
 
-// Ports are that for clients, and two for the other members.
+// Ports returns 3: one for clients, and two for the other members.
 func (Service) Ports(service.Topology) int { return ports }
 
 // Program returns the command line of a server.
@@ -141,7 +139,7 @@ func (Service) Program(at service.Place) service.Program {
 	args := []string{
 		"-Dzookeeper.preAllocSize=" + set["preAllocSize"],
 		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-		// It writes a line for each question of ours.
+		// These loggers write a line for each query of lockbench.
 		"-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=warn",
 		"-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.command=warn",
 	}

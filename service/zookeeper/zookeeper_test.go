@@ -40,7 +40,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// place is where a node of a topology runs.
+// place returns the place of a node of a topology.
 func place(topology locks.Topology, node string, settings map[string]string) service.Place {
 	t, _ := service.Find(Service{}, topology)
 	p := service.Place{
@@ -59,7 +59,7 @@ func place(topology locks.Topology, node string, settings map[string]string) ser
 	return p
 }
 
-// Members are told where the others listen, and dial through a proxy.
+// Members get the addresses of the others, and dial through a proxy.
 func TestProgram(t *testing.T) {
 	at := place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"})
 	if alone := (Service{}).Program(at); strings.Contains(strings.Join(alone.Args, " "), "socks") {
@@ -112,7 +112,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// fake is three members as their words show them.
+// fake is three members that answer four-letter words.
 type fake struct {
 	mu      sync.Mutex
 	members map[string]*member
@@ -283,7 +283,7 @@ func TestGreet(t *testing.T) {
 	servicetest.Greets(t, g, f.Dial, "zookeeper-1", 1, 0, 1, 100, 300_000)
 }
 
-// Requests are told when their last byte is there, in whatever pieces they come.
+// Requests are reported when their last byte arrives, in pieces of any size.
 func TestRequests(t *testing.T) {
 	session := slices.Concat(conversation(pieceMax + 1)...)
 	ordinary := slices.Concat(conversation(0)[0], packet(request(1, 1)), packet(text(request(2, 8), "/lock-a")), packet(request(3, 4711)))
