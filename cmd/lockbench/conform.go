@@ -251,36 +251,30 @@ func (s *conformed) serve() error {
 
 // meet requests the hello of a guest.
 func (s *conformed) meet(ctx context.Context) error {
-	host, ok := s.world.(world.Host)
-	switch runs := s.world.Describe(); {
-	case s.module != "" && (!ok || !runs.Modules):
-		return fmt.Errorf("world %s cannot run WASM guests; build the guest as a program, or use --world sim", s.world.Name())
-	case s.command != "" && (!ok || !runs.Commands):
-		return fmt.Errorf("world %s cannot start guests", s.world.Name())
-	}
-	hello, err := host.Meet(ctx, world.ClientSpec{Command: s.command, Module: s.module, Args: s.args})
-	if err != nil {
+	met, err := trial.Meet(ctx, s.world, world.ClientSpec{Command: s.command, Module: s.module, Args: s.args})
+	switch {
+	case errors.Is(err, world.ErrUnsupportedHere):
+		return exitError{report.ExitHarness, err}
+	case err != nil:
 		return err
 	}
-	s.missteps.Hello(hello.Hello)
+	s.missteps.Hello(met.Hello)
 	if s.entry.Library != nil {
-		s.entry.Card = hello.Card()
+		s.entry.Card = met.Card()
 		return nil // the catalog knows where it runs
 	}
-	s.entry = catalog.Lock{Card: hello.Card()}
+	s.entry = catalog.Lock{Card: met.Card()}
 	s.entry.Name = cmp.Or(s.name, s.entry.Name)
 	switch s.entry.Family {
 	case locks.Control:
 		s.entry.Topologies = []locks.Topology{locks.None}
 	case locks.Majority:
 		s.entry.Topologies = []locks.Topology{locks.Independent}
-	case locks.SingleStore:
+	default:
 		s.entry.Topologies = []locks.Topology{locks.Single, locks.Replicated}
-		if hello.SourceAddress {
+		if met.SourceAddress {
 			s.entry.Topologies = append(s.entry.Topologies, redis.Sentinel)
 		}
-	default:
-		return fmt.Errorf("the hello of the guest %q has the family %q; known are control, single-store and majority", s.command, hello.Family)
 	}
 	return nil
 }
