@@ -207,22 +207,23 @@ func (s *conformShow) end(w io.Writer, r *conformReport) error {
 func (r *conformReport) suites() []report.Suite {
 	var suites []report.Suite
 	for _, on := range r.Topologies {
-		suite := report.Suite{Name: fmt.Sprintf("lockbench conform %s on %s", r.Lock, on.Topology), Took: on.took}
-		class := "lockbench.conform." + on.Topology
+		suite := report.NewSuite(fmt.Sprintf("lockbench conform %s on %s", r.Lock, on.Topology), on.took.Seconds())
+		class := report.OneLine("lockbench.conform." + on.Topology)
 		if on.LeftOut != "" {
-			suite.Cases = []report.Case{{Name: r.Lock, Class: class, Skipped: on.LeftOut}}
+			suite.Add(report.Case{Name: r.Lock, Class: class, Skipped: &report.CaseMessage{Message: report.OneLine(on.LeftOut)}})
 		}
 		for _, rule := range on.Rules {
-			c := report.Case{Name: rule.Rule, Class: class}
+			c, why := report.Case{Name: rule.Rule, Class: class}, &report.CaseMessage{Message: report.OneLine(rule.Why), Type: rule.Result}
 			switch rule.Result {
 			case ruleBroken:
-				c.Failed = rule.Why
+				c.Failure = why
 			case ruleUndecided:
-				c.Errored = rule.Why
+				c.Error = why
 			case ruleNA:
-				c.Skipped = rule.Why
+				why.Type = ""
+				c.Skipped = why
 			}
-			suite.Cases = append(suite.Cases, c)
+			suite.Add(c)
 		}
 		suites = append(suites, suite)
 	}

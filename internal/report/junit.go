@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -11,38 +12,43 @@ import (
 	"lockbench/checker"
 )
 
-// The parts of junit.xml that build servers agree on.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
+// junit is junit.xml, with the parts that build servers agree on.
+type junit struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Name    string   `xml:"name,attr"`
+	counted
+	Suites []Suite `xml:"testsuite"`
 }
 
-type junitSuite struct {
-	Name      string      `xml:"name,attr"`
-	Tests     int         `xml:"tests,attr"`
-	Failures  int         `xml:"failures,attr"`
-	Errors    int         `xml:"errors,attr"`
-	Skipped   int         `xml:"skipped,attr"`
-	Time      string      `xml:"time,attr"`
-	Timestamp string      `xml:"timestamp,attr,omitempty"`
-	Cases     []junitCase `xml:"testcase"`
+// counted are the numbers of cases by outcome.
+type counted struct {
+	Tests    int `xml:"tests,attr"`
+	Failures int `xml:"failures,attr"`
+	Errors   int `xml:"errors,attr"`
+	Skipped  int `xml:"skipped,attr"`
 }
 
-type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	Class     string        `xml:"classname,attr"`
-	Failure   *junitMessage `xml:"failure"`
-	Error     *junitMessage `xml:"error"`
-	Skipped   *junitMessage `xml:"skipped"`
-	SystemOut string        `xml:"system-out,omitempty"`
+// Suite is a test suite of junit.xml.
+type Suite struct {
+	Name string `xml:"name,attr"`
+	counted
+	Time      string `xml:"time,attr"`
+	Timestamp string `xml:"timestamp,attr,omitempty"`
+	Cases     []Case `xml:"testcase"`
 }
 
-type junitMessage struct {
+// Case is one test of a suite. It passed if Failure, Error and Skipped are nil.
+type Case struct {
+	Name      string       `xml:"name,attr"`
+	Class     string       `xml:"classname,attr"`
+	Failure   *CaseMessage `xml:"failure"`
+	Error     *CaseMessage `xml:"error"`
+	Skipped   *CaseMessage `xml:"skipped"`
+	SystemOut string       `xml:"system-out,omitempty"`
+}
+
+// CaseMessage is the reason for the outcome of a case.
+type CaseMessage struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
@@ -52,49 +58,16 @@ type junitMessage struct {
 // remark in its output. An unexpected verdict is a failure; an unknown verdict and a failure of the harness are
 // errors. A lock that cannot run here is skipped; if the user named it, it is an error.
 func JUnit(w io.Writer, results ...*Result) error {
-	all := make([]junitSuite, len(results))
+	all := make([]Suite, len(results))
 	for i, r := range results {
 		all[i] = suiteOf(r)
 	}
-	return encodeJUnit(w, all)
+	return JUnitSuites(w, all)
 }
 
-// Suite is a test suite for [JUnitSuites].
-type Suite struct {
-	Name  string
-	Took  time.Duration
-	Cases []Case
-}
-
-// Case is one test of a suite. It passed if Failed, Errored and Skipped are empty.
-type Case struct {
-	Name, Class              string
-	Failed, Errored, Skipped string
-}
-
-// JUnitSuites writes suites as JUnit XML.
+// JUnitSuites writes suites as junit.xml.
 func JUnitSuites(w io.Writer, suites []Suite) error {
-	said := func(text, kind string) *junitMessage {
-		if text == "" {
-			return nil
-		}
-		return &junitMessage{Message: OneLine(text), Type: kind}
-	}
-	all := make([]junitSuite, len(suites))
-	for i, s := range suites {
-		all[i] = junitSuite{Name: OneLine(s.Name), Time: inSeconds(s.Took.Seconds())}
-		for _, c := range s.Cases {
-			all[i].add(junitCase{
-				Name: c.Name, Class: OneLine(c.Class),
-				Failure: said(c.Failed, "broken"), Error: said(c.Errored, "undecided"), Skipped: said(c.Skipped, ""),
-			})
-		}
-	}
-	return encodeJUnit(w, all)
-}
-
-func encodeJUnit(w io.Writer, suites []junitSuite) error {
-	all := junitSuites{Name: "lockbench", Suites: suites}
+	all := junit{Name: "lockbench", Suites: suites}
 	for _, suite := range suites {
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
@@ -113,21 +86,24 @@ func encodeJUnit(w io.Writer, suites []junitSuite) error {
 	return err
 }
 
-func suiteOf(r *Result) junitSuite {
-	suite := junitSuite{Name: "lockbench " + OneLine(r.Scenario), Time: inSeconds(r.DurationS)}
+// NewSuite makes a suite without cases that took some seconds.
+func NewSuite(name string, seconds float64) Suite {
+	return Suite{Name: OneLine(name), Time: strconv.FormatFloat(seconds, 'f', 3, 64)}
+}
+
+func suiteOf(r *Result) Suite {
+	suite := NewSuite("lockbench "+r.Scenario, r.DurationS)
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format(time.RFC3339)
 	}
 	for i := range r.Locks {
-		suite.add(junitOf(r, &r.Locks[i]))
+		suite.Add(junitOf(r, &r.Locks[i]))
 	}
 	return suite
 }
 
-func inSeconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
-
-// add counts a case.
-func (s *junitSuite) add(c junitCase) {
+// Add adds a case.
+func (s *Suite) Add(c Case) {
 	s.Tests++
 	switch {
 	case c.Failure != nil:
@@ -140,19 +116,19 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-func junitOf(r *Result, l *Lock) junitCase {
-	c := junitCase{Name: l.Lock, Class: "lockbench." + r.Scenario}
+func junitOf(r *Result, l *Lock) Case {
+	c := Case{Name: l.Lock, Class: "lockbench." + r.Scenario}
 	told := strings.Join(l.Counterexample.Text(), "\n")
 	if told != "" {
 		told = "\n" + told + "\n"
 	}
 	switch {
 	case l.Error != "":
-		c.Error = &junitMessage{Message: "the harness failed: " + OneLine(l.Error), Type: "harness", Text: l.notes()}
+		c.Error = &CaseMessage{Message: "the harness failed: " + OneLine(l.Error), Type: "harness", Text: l.notes()}
 	case l.untested():
-		c.Error = &junitMessage{Message: "not tested: " + OneLine(l.Unsupported), Type: "unsupported"}
+		c.Error = &CaseMessage{Message: "not tested: " + OneLine(l.Unsupported), Type: "unsupported"}
 	case l.Unsupported != "":
-		c.Skipped = &junitMessage{Message: "unsupported here: " + OneLine(l.Unsupported)}
+		c.Skipped = &CaseMessage{Message: "unsupported here: " + OneLine(l.Unsupported)}
 	case l.AsExpected:
 		c.SystemOut = fmt.Sprintf("%s, as expected; %d of %s violated\n%s", l.Found(), l.ViolatingEpisodes,
 			Plural(l.Episodes, "episode"), strings.TrimPrefix(told, "\n"))
@@ -161,14 +137,14 @@ func junitOf(r *Result, l *Lock) junitCase {
 		}
 		c.SystemOut += l.notes()
 	case l.Verdict == checker.Unknown:
-		c.Error = &junitMessage{Message: "undecided: " + first(OneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
-			Text: "expected " + first(l.Expected, "valid") + "\n" + l.notes()}
+		c.Error = &CaseMessage{Message: "undecided: " + cmp.Or(OneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
+			Text: "expected " + cmp.Or(l.Expected, "valid") + "\n" + l.notes()}
 	default:
 		text := told + l.notes()
 		if r.Again != "" {
 			text += "\nAgain: " + r.Again + "\n"
 		}
-		c.Failure = &junitMessage{Message: l.unexpected(), Type: l.Found(), Text: text}
+		c.Failure = &CaseMessage{Message: l.unexpected(), Type: l.Found(), Text: text}
 	}
 	return c
 }

@@ -56,7 +56,7 @@ func TestJUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, "junit-"+name+".golden.xml", b.String())
-		var back junitSuites
+		var back junit
 		if err := xml.Unmarshal([]byte(b.String()), &back); err != nil {
 			t.Errorf("it cannot be read back: %v", err)
 		}
