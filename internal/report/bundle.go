@@ -143,10 +143,10 @@ func (b *Bundle) CreateHistory(lock string) (*os.File, error) {
 }
 
 // WriteScenario writes the scenario of the run.
-func (b *Bundle) WriteScenario(text []byte) error { return b.writeBytes(ScenarioFile, text) }
+func (b *Bundle) WriteScenario(text []byte) error { return b.WriteBytes(ScenarioFile, text) }
 
 // WritePlan writes the plan that was drawn from the seed.
-func (b *Bundle) WritePlan(text []byte) error { return b.writeBytes(PlanFile, text) }
+func (b *Bundle) WritePlan(text []byte) error { return b.WriteBytes(PlanFile, text) }
 
 // WriteResult writes result.json.
 func (b *Bundle) WriteResult(r *Result) error {
@@ -192,7 +192,8 @@ func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-func (b *Bundle) writeBytes(name string, text []byte) error {
+// WriteBytes writes a text as a file of the bundle atomically.
+func (b *Bundle) WriteBytes(name string, text []byte) error {
 	return b.Write(name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
@@ -248,20 +249,25 @@ func readResult(path string) (*Result, error) {
 	if err != nil {
 		return nil, advise("read", path, err)
 	}
+	r, err := ReadResult(text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ReadResult reads the text of a result.json.
+func ReadResult(text []byte) (*Result, error) {
 	// The schema is checked first, because a newer file may not fit these types.
 	var head struct {
 		Schema int `json:"schema"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("read %s: %w; run `lockbench check` on the folder to judge its histories again", path, err)
+		return nil, fmt.Errorf("%w; run `lockbench check` on the folder to judge its histories again", err)
 	}
 	if head.Schema != SchemaVersion {
-		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schema %d; read it with the lockbench that wrote it",
-			path, head.Schema, SchemaVersion)
+		return nil, fmt.Errorf("it has schema %d and this lockbench reads schema %d; read it with the lockbench that wrote it", head.Schema, SchemaVersion)
 	}
 	r := new(Result)
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return r, nil
+	return r, json.Unmarshal(text, r)
 }

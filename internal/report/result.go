@@ -93,6 +93,14 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// TakeHeader sets the properties of the run that the history of one of its locks has.
+func (r *Result) TakeHeader(h *history.History) {
+	r.Scenario, r.World, r.Seed, r.Started, r.Plan = h.Header.Scenario, h.Header.World, h.Header.Seed, h.Header.Started, h.Header.Plan
+	if n := len(h.Events); n > 0 {
+		r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
+	}
+}
+
 // NewLock makes the result of one lock from its history and the judge's report. The caller sets Options, Servers,
 // Expected, AsExpected and Mismatch.
 func NewLock(h *history.History, judged checker.Report) Lock {

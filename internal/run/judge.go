@@ -65,11 +65,7 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 		l.Lock, l.Expected, l.AsExpected = cmp.Or(l.Lock, lh.Lock), "any", l.Verdict != checker.Unknown
 		r.AsExpected = r.AsExpected && l.AsExpected
 		r.Locks = append(r.Locks, l)
-		r.Scenario, r.World, r.Seed = h.Header.Scenario, h.Header.World, h.Header.Seed
-		r.Started, r.Plan = h.Header.Started, h.Header.Plan
-		if n := len(h.Events); n > 0 {
-			r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
-		}
+		r.TakeHeader(h)
 	}
 	if w, ok := Find(r.World); ok {
 		NoteWorld(r, w)

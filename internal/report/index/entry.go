@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -74,16 +73,12 @@ func readEntry(root fs.FS, r result) entry {
 		e.Trouble = err.Error()
 		return e
 	}
-	b := report.Result{}
-	if err := json.Unmarshal(text, &b); err != nil {
+	ran, err := report.ReadResult(text)
+	if err != nil {
 		e.Trouble = fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)
 		return e
 	}
-	if b.Schema != report.SchemaVersion {
-		e.Trouble = fmt.Sprintf("its %s has schema %d and this lockbench reads schema %d", report.ResultFile, b.Schema, report.SchemaVersion)
-		return e
-	}
-	e.take(&b)
+	e.take(ran)
 	return e
 }
 

@@ -64,20 +64,18 @@ func Write(root string) error {
 		return err
 	}
 	folder := os.DirFS(root)
-	found, err := look(folder)
+	shelf, err := Shelf{runs: kept}.Look(folder)
 	for range attemptsMax {
 		if err != nil {
 			return fmt.Errorf("write the index of %s: %w", root, err)
 		}
-		runs := read(folder, found.results, kept)
-		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return write(w, runs, found.campaigns, nil) }); err != nil {
+		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return shelf.write(w, nil) }); err != nil {
 			return err
 		}
-		before := found
-		if found, err = look(folder); err == nil && slices.Equal(before.results, found.results) && slices.Equal(before.campaigns, found.campaigns) {
+		before := shelf
+		if shelf, err = before.Look(folder); err == nil && slices.Equal(before.results, shelf.results) && slices.Equal(before.campaigns, shelf.campaigns) {
 			return nil
 		}
-		kept = runs
 	}
 	return fmt.Errorf("write the index of %s: runs end faster than it can be written; the next run writes it", root)
 }

@@ -19,17 +19,10 @@ type result struct {
 	Page     string `json:"page"`     // the page of the run, in its folder; a report is written after its result
 }
 
-// shelf is the content of a results folder.
-type shelf struct {
-	results   []result
-	campaigns []string // the pages of campaigns, relative, with slashes
-	open      []string // folders of runs without a result.json: in progress, or ended without one
-}
-
 // look finds the runs of a results folder: <scenario>/<run>, and those of campaigns,
 // matrix/<campaign>/<world>/<scenario>/<run>.
-func look(root fs.FS) (shelf, error) {
-	var s shelf
+func look(root fs.FS) (Shelf, error) {
+	var s Shelf
 	outer, err := folders(root, ".")
 	if err != nil {
 		return s, err
@@ -50,7 +43,7 @@ func look(root fs.FS) (shelf, error) {
 }
 
 // run adds a folder that has a result.json.
-func (s *shelf) run(root fs.FS, dir string) bool {
+func (s *Shelf) run(root fs.FS, dir string) bool {
 	info, err := fs.Stat(root, path.Join(dir, report.ResultFile))
 	if err != nil || !info.Mode().IsRegular() {
 		if isFile(root, dir, report.PlanFile) {
@@ -70,7 +63,7 @@ func (s *shelf) run(root fs.FS, dir string) bool {
 }
 
 // campaign adds the page and the runs of a campaign.
-func (s *shelf) campaign(root fs.FS, dir string) {
+func (s *Shelf) campaign(root fs.FS, dir string) {
 	if isFile(root, dir, page.File) {
 		s.campaigns = append(s.campaigns, path.Join(dir, page.File))
 	}

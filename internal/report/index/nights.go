@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,7 +45,7 @@ func KeepNight(dir string, started time.Time, seed uint64, results []*report.Res
 		return fmt.Errorf("keep the figures of a night: %w", err)
 	}
 	name := fmt.Sprintf("%s-%d.json", started.UTC().Format("20060102-150405"), seed)
-	if err := (&report.Bundle{Dir: dir}).Write(name, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := (&report.Bundle{Dir: dir}).WriteBytes(name, text); err != nil {
 		return err
 	}
 	files, err := nightFiles(dir)

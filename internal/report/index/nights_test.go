@@ -55,7 +55,7 @@ func TestNightsAreKeptForAYear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trends := shelf.Trends("set-nx")
+	trends := shelf.Locks()[0].Trends
 	if len(trends) != 1 {
 		t.Fatalf("got %+v", trends)
 	}

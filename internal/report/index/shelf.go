@@ -6,24 +6,26 @@ import (
 	"path"
 )
 
-// Shelf caches what was read of a results folder, for programs that show it repeatedly. The
-// zero Shelf is empty.
+// Shelf is the content of a results folder, for programs that show it repeatedly. The zero Shelf is empty.
 type Shelf struct {
-	runs  []entry
-	found shelf
+	runs      []entry
+	results   []result
+	campaigns []string // the pages of campaigns, relative, with slashes
+	open      []string // folders of runs without a result.json: in progress, or ended without one
 }
 
-// Look returns the current state of the folder. It reads only new and changed results.
+// Look returns the current content of the folder. It reads only new and changed results.
 func (s Shelf) Look(root fs.FS) (Shelf, error) {
 	found, err := look(root)
 	if err != nil {
 		return s, err
 	}
-	return Shelf{read(root, found.results, s.runs), found}, nil
+	found.runs = read(root, found.results, s.runs)
+	return found, nil
 }
 
 // Open are the folders of runs without a result, relative, with slashes.
-func (s Shelf) Open() []string { return s.found.open }
+func (s Shelf) Open() []string { return s.open }
 
 // Site is the data of a page that is served.
 type Site struct {
@@ -39,7 +41,7 @@ type Live struct {
 
 // Page writes the page of all runs for a site.
 func (s Shelf) Page(w io.Writer, site Site) error {
-	return write(w, s.runs, s.found.campaigns, &site)
+	return s.write(w, &site)
 }
 
 // leads is the path of the page of a run.

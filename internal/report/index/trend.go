@@ -11,6 +11,16 @@ import (
 	"lockbench/internal/stats"
 )
 
+// Subject is a lock in all runs.
+type Subject struct {
+	Name string
+	Runs int
+	Tally
+	Broken []string // the scenarios with a violation, each once
+	Last   *Seen
+	Trends []Trend // the highest rate first
+}
+
 // Trend is a lock in one scenario and one world over all runs, night by night.
 type Trend struct {
 	Scenario, World string
@@ -34,6 +44,11 @@ type Tally struct{ Episodes, Broke int }
 // Rate is the share of violating episodes with its bounds; nil without episodes.
 func (t Tally) Rate() *stats.Rate { return stats.RateOf(t.Broke, t.Episodes) }
 
+func (t *Tally) add(l *lock) {
+	t.Episodes += l.Episodes
+	t.Broke += l.Broke
+}
+
 // Seen is a violation of a run.
 type Seen struct {
 	At    time.Time
@@ -41,114 +56,83 @@ type Seen struct {
 	Href  string // empty: the run does not exist any more
 }
 
-// Subject is a lock in all runs.
-type Subject struct {
-	Name string
-	Runs int
-	Tally
-	Broken []string // the scenarios with a violation, each once
-	Last   *Seen
-}
-
-// Locks are all locks of the folder, by name.
+// Locks are all locks that took part in a run, by name.
 func (s Shelf) Locks() []Subject {
 	byName := map[string]*Subject{}
-	s.each(func(e *entry, l *lock) {
-		at := byName[l.Name]
-		if at == nil {
-			at = &Subject{Name: l.Name}
-			byName[l.Name] = at
+	for _, e := range slices.Backward(s.runs) { // the oldest first
+		for _, l := range e.Locks {
+			if l.Look == notTried {
+				continue
+			}
+			if byName[l.Name] == nil {
+				byName[l.Name] = &Subject{Name: l.Name}
+			}
+			byName[l.Name].add(&e, &l)
 		}
-		at.Runs++
-		at.Episodes += l.Episodes
-		at.Broke += l.Broke
-		if l.Broke == 0 {
-			return
-		}
-		at.Last = seen(e, l)
-		if !slices.Contains(at.Broken, e.Scenario) {
-			at.Broken = append(at.Broken, e.Scenario)
-		}
-	})
+	}
 	var all []Subject
 	for _, at := range byName {
 		slices.Sort(at.Broken)
+		slices.SortFunc(at.Trends, func(a, b Trend) int {
+			return cmp.Or(cmp.Compare(b.share(), a.share()), strings.Compare(a.Scenario, b.Scenario), strings.Compare(a.World, b.World))
+		})
 		all = append(all, *at)
 	}
 	slices.SortFunc(all, func(a, b Subject) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-// Trends are the trends of one lock, the highest rate first.
-func (s Shelf) Trends(name string) []Trend {
-	type place struct{ scenario, world string }
-	found := map[place]*Trend{}
-	s.each(func(e *entry, l *lock) {
-		if l.Name != name {
-			return
-		}
-		t := found[place{e.Scenario, e.World}]
-		if t == nil {
-			t = &Trend{Scenario: e.Scenario, World: e.World}
-			found[place{e.Scenario, e.World}] = t
-		}
-		day := e.Started.UTC().Truncate(24 * time.Hour)
-		if n := len(t.Nights); n == 0 || !t.Nights[n-1].Day.Equal(day) {
-			t.Nights = append(t.Nights, Night{Day: day})
-		}
-		night := &t.Nights[len(t.Nights)-1]
-		for _, tally := range []*Tally{&t.Tally, &night.Tally} {
-			tally.Episodes += l.Episodes
-			tally.Broke += l.Broke
-		}
-		night.Href = seen(e, l).Href
-		if !slices.Contains(night.Found, l.Found) {
-			night.Found = append(night.Found, l.Found)
-		}
-		if l.Broke > 0 {
-			t.Last = seen(e, l)
-			if t.First == nil {
-				t.First = t.Last
-			}
-		}
-	})
-	var all []Trend
-	for _, t := range found {
-		all = append(all, *t)
+// add adds a run.
+func (at *Subject) add(e *entry, l *lock) {
+	i := slices.IndexFunc(at.Trends, func(t Trend) bool { return t.Scenario == e.Scenario && t.World == e.World })
+	if i < 0 {
+		i = len(at.Trends)
+		at.Trends = append(at.Trends, Trend{Scenario: e.Scenario, World: e.World})
 	}
-	share := func(t Trend) float64 {
-		if r := t.Rate(); r != nil {
-			return r.Rate
-		}
-		return -1
+	at.Runs++
+	at.Tally.add(l)
+	run := at.Trends[i].add(e, l)
+	if l.Broke == 0 {
+		return
 	}
-	slices.SortFunc(all, func(a, b Trend) int {
-		return cmp.Or(cmp.Compare(share(b), share(a)), strings.Compare(a.Scenario, b.Scenario), strings.Compare(a.World, b.World))
-	})
-	return all
+	at.Last = run
+	if !slices.Contains(at.Broken, e.Scenario) {
+		at.Broken = append(at.Broken, e.Scenario)
+	}
 }
 
-func seen(e *entry, l *lock) *Seen {
-	s := &Seen{At: e.Started, Found: l.Found}
-	if e.Dir == "" {
-		return s // a night without its runs
+// add adds a run, and returns how the lock was seen in it.
+func (t *Trend) add(e *entry, l *lock) *Seen {
+	day := e.Started.UTC().Truncate(24 * time.Hour)
+	if n := len(t.Nights); n == 0 || !t.Nights[n-1].Day.Equal(day) {
+		t.Nights = append(t.Nights, Night{Day: day})
 	}
-	s.Href = page.Href(e.leads())
-	if e.Page == page.File {
-		s.Href += "#" + page.Anchor(l.Name)
-	}
-	return s
-}
-
-// each visits every lock that took part in a run, the oldest run first.
-func (s Shelf) each(visit func(e *entry, l *lock)) {
-	for i := len(s.runs) - 1; i >= 0; i-- {
-		for j := range s.runs[i].Locks {
-			if l := &s.runs[i].Locks[j]; l.Look != notTried {
-				visit(&s.runs[i], l)
-			}
+	night := &t.Nights[len(t.Nights)-1]
+	t.Tally.add(l)
+	night.Tally.add(l)
+	run := &Seen{At: e.Started, Found: l.Found}
+	if e.Dir != "" { // otherwise a night without its runs
+		run.Href = page.Href(e.leads())
+		if e.Page == page.File {
+			run.Href += "#" + page.Anchor(l.Name)
 		}
 	}
+	night.Href = run.Href
+	if !slices.Contains(night.Found, l.Found) {
+		night.Found = append(night.Found, l.Found)
+	}
+	if l.Broke > 0 {
+		t.First, t.Last = cmp.Or(t.First, run), run
+	}
+	return run
+}
+
+// share is the rate, and negative without episodes.
+func (t Tally) share() float64 {
+	if r := t.Rate(); r != nil {
+		return r.Rate
+	}
+	return -1
 }
 
 // notTried is the look of a lock that took no part.

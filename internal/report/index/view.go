@@ -48,11 +48,12 @@ type link struct{ Name, Href string }
 // unreadable is the outcome of a run that could not be read.
 const unreadable = "cannot be read"
 
-func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
+// write writes the page. site is nil for a file.
+func (s Shelf) write(w io.Writer, site *Site) error {
 	v := view{Parts: page.Shared(), Own: template.CSS(style), Filter: template.JS(script), Generator: generator,
-		Count: report.Plural(len(runs), "run"), Known: known{format, runs}, Site: site}
+		Count: report.Plural(len(s.runs), "run"), Known: known{format, s.runs}, Site: site}
 	scenarios, names, worlds, verdicts, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, e := range runs {
+	for _, e := range s.runs {
 		r := row{entry: e, Name: e.Scenario, Outcome: report.Outcomes[e.Exit].Words, OutcomeKey: report.Outcomes[e.Exit].Key}
 		if e.Trouble != "" {
 			r.Name, r.Outcome = e.Dir, unreadable
@@ -79,7 +80,7 @@ func write(w io.Writer, runs []entry, campaigns []string, site *Site) error {
 		v.Rows = append(v.Rows, r)
 	}
 	v.Scenarios, v.Locks, v.Worlds, v.Verdicts, v.Outcomes = choices(scenarios), choices(names), choices(worlds), choices(verdicts), choices(ends)
-	for _, c := range campaigns {
+	for _, c := range s.campaigns {
 		v.Campaigns = append(v.Campaigns, link{path.Dir(c), page.Href(c)})
 	}
 	if err := pages.Execute(w, v); err != nil {

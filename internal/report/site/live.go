@@ -97,11 +97,7 @@ func (u *unfinished) write(s *Site, dir string) error {
 		h := g.read(s.o.Judge, ended != "")
 		l := &g.lock
 		if h != nil {
-			header := &h.Header
-			r.Scenario, r.World, r.Seed, r.Started, r.Plan = header.Scenario, header.World, header.Seed, header.Started, header.Plan
-			if n := len(h.Events); n > 0 {
-				r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
-			}
+			r.TakeHeader(h)
 		}
 		part := page.DrawSoFar(l, h, len(u.locks))
 		part.Trouble = g.trouble

@@ -63,10 +63,7 @@ var (
 	style string
 )
 
-var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(template.FuncMap{
-	"percent": report.Percent, "count": report.Count, "plural": report.Plural,
-	"day": func(t time.Time) string { return t.UTC().Format("2006-01-02") },
-}).Parse(markup))
+var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(words).Parse(markup))
 
 // New opens a results folder.
 func New(o Options) (*Site, error) {
@@ -167,11 +164,10 @@ func (s *Site) claimed(dir string) bool {
 // frame is the data of all pages of the site.
 type frame struct {
 	page.Parts
-	Own    template.CSS
-	Script template.JS
-	Title  string
-	Kind   string
-	Here   string
+	Own   template.CSS
+	Title string
+	Kind  string
+	Here  string
 }
 
 func newFrame(title, kind, here string) frame {
