@@ -184,12 +184,7 @@ func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, erro
 }
 
 // Is reports whether a folder contains a campaign.
-func Is(dir string) bool { return isFile(filepath.Join(dir, File)) }
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
+func Is(dir string) bool { return regular.Is(filepath.Join(dir, File)) }
 
 // Read reads a campaign from its folder.
 func Read(dir string) (*Campaign, error) {

@@ -16,6 +16,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/history"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/stats"
@@ -142,7 +143,7 @@ func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("--episodes %d: runs of %v episodes, want %v", asks, got, want)
 		}
-		if got := c.Worlds[0].Rows[0].lock("good").Episodes; got != asks {
+		if got := c.Worlds[0].Rows[0].Result.Find("good").Episodes; got != asks {
 			t.Errorf("--episodes %d: the cell has %d", asks, got)
 		}
 	}
@@ -164,7 +165,7 @@ func TestMatrixRuns(t *testing.T) {
 		t.Errorf("exit %d", c.ExitCode())
 	}
 	row := &c.Worlds[0].Rows[0]
-	bad := row.lock("bad")
+	bad := row.Result.Find("bad")
 	if bad.Episodes != 9 || bad.ViolatingEpisodes != 2 || bad.Verdict != checker.Violated || bad.LostUpdates != 2 || bad.Writes != 300 || bad.GrantsPerSecond != 5 {
 		t.Errorf("the three runs together are %+v", bad.Figures)
 	}
@@ -205,7 +206,7 @@ func TestMatrixRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].lock("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
+	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].Result.Find("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
 		t.Errorf("read again it is another: %v", err)
 	}
 	if after := read(t, c.Dir, PageFile); after != text {
@@ -297,7 +298,7 @@ func TestGoesOnAfterKill(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("the campaign did not come to its third run: %v", err)
 		case <-time.After(5 * time.Millisecond): // asks again; the child says when
-			hangs = isFile(filepath.Join(dir, "hangs"))
+			hangs = regular.Is(filepath.Join(dir, "hangs"))
 		}
 	}
 	if err := child.Process.Kill(); err != nil { // SIGKILL
@@ -318,8 +319,8 @@ func TestGoesOnAfterKill(t *testing.T) {
 		}
 	}
 	for _, r := range c.Worlds[0].Rows {
-		if r.NotRun != "" || r.lock("good").Episodes != 3 {
-			t.Errorf("%s is %q with %d episodes", r.Scenario, r.NotRun, r.lock("good").Episodes)
+		if r.NotRun != "" || r.Result.Find("good").Episodes != 3 {
+			t.Errorf("%s is %q with %d episodes", r.Scenario, r.NotRun, r.Result.Find("good").Episodes)
 		}
 	}
 }
@@ -439,7 +440,7 @@ func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 			t.Errorf("it said %q", said)
 		}
 		row := &c.Worlds[0].Rows[0]
-		if good := row.lock("good"); k.code == report.ExitExpected && (good.Episodes != 9 || len(row.Runs) != 3) {
+		if good := row.Result.Find("good"); k.code == report.ExitExpected && (good.Episodes != 9 || len(row.Runs) != 3) {
 			t.Errorf("%d episodes in %d runs, want 9 in 3", good.Episodes, len(row.Runs))
 		}
 	}

@@ -231,21 +231,22 @@ func ratio(l *report.Lock) string {
 	return fmt.Sprintf("%d of %d", broke, of)
 }
 
-// Worse tells whether anything changed for the worse.
-func (c *Comparison) Worse() bool {
+// worse returns the number of changes for the worse.
+func (c *Comparison) worse() int {
+	n := 0
 	for _, x := range c.Changes {
 		if x.Worse {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // ExitCode is 1 for a change for the worse, and 2 if something of the first side was
 // not tried in the second.
 func (c *Comparison) ExitCode() int {
 	switch {
-	case c.Worse():
+	case c.worse() > 0:
 		return report.ExitUnexpected
 	case len(c.OnlyA) > 0 || c.Same+len(c.Changes) == 0:
 		return report.ExitUnknown
@@ -307,14 +308,8 @@ func (c *Change) test() string {
 
 // rules summarizes the comparison and explains which changes count.
 func (c *Comparison) rules() string {
-	worse := 0
-	for _, x := range c.Changes {
-		if x.Worse {
-			worse++
-		}
-	}
 	said := "Nothing became worse."
-	if worse > 0 {
+	if worse := c.worse(); worse > 0 {
 		said = report.Plural(worse, "change") + " for the worse."
 	}
 	return fmt.Sprintf("%s %s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.",

@@ -77,7 +77,7 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep the figures of a green campaign: %w", err)
 	}
-	return n, (&report.Bundle{Dir: green}).Write(File, func(w io.Writer) error { _, err := w.Write(text); return err })
+	return n, (&report.Bundle{Dir: green}).WriteBytes(File, text)
 }
 
 // Green reports whether the next campaigns are compared with this one. A campaign that is worse must not become the
@@ -96,7 +96,7 @@ func (n *Kept) ExitCode() int {
 	switch {
 	case ran == 0:
 		return report.ExitHarness
-	case n.Change != nil && n.Change.Worse():
+	case n.Change != nil && n.Change.worse() > 0:
 		return report.ExitUnexpected
 	case n.Change == nil && n.Campaign.ExitCode() != report.ExitUnknown:
 		return n.Campaign.ExitCode()
@@ -143,20 +143,11 @@ func (n *Kept) Write(w io.Writer) error {
 
 // headline summarizes the changes in a few words.
 func (c *Comparison) headline() string {
-	worse, other := 0, 0
-	for _, x := range c.Changes {
-		if x.Worse {
-			worse++
-		} else {
-			other++
-		}
-	}
 	said := "nothing changed"
-	switch {
-	case worse > 0:
+	if worse := c.worse(); worse > 0 {
 		said = report.Plural(worse, "change") + " for the worse"
-	case other > 0:
-		said = report.Plural(other, "change") + ", none for the worse"
+	} else if len(c.Changes) > 0 {
+		said = report.Plural(len(c.Changes), "change") + ", none for the worse"
 	}
 	if len(c.OnlyA) > 0 {
 		said += fmt.Sprintf(", and %d cells of the last green campaign were not run", len(c.OnlyA))

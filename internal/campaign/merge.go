@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
 )
@@ -139,7 +140,7 @@ func copyRuns(to, from string) error {
 	for _, r := range runs {
 		source, target := filepath.Join(from, r.Name()), filepath.Join(to, r.Name())
 		if _, there := os.Stat(target); there == nil {
-			if !isFile(filepath.Join(source, report.ResultFile)) {
+			if !regular.Is(filepath.Join(source, report.ResultFile)) {
 				continue
 			}
 			err = errors.Join(err, os.RemoveAll(target))

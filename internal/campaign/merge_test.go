@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 )
 
@@ -42,7 +43,7 @@ func TestMergeWorlds(t *testing.T) {
 				t.Errorf("world %s ran, and is said to be missing: %s", w.World, w.Missing)
 			}
 		}
-		if !isFile(filepath.Join(out, PageFile)) {
+		if !regular.Is(filepath.Join(out, PageFile)) {
 			t.Error("there is no page")
 		}
 		if got["sim"] != 3 || got["local"] != 1 || got["docker"] != 2 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
@@ -129,13 +130,12 @@ type runView struct {
 
 type runLink struct{ Href, Text, Again string }
 
-// signs are the symbols of cells.
-var signs = map[string]string{"valid": "○", "double-grant": "●", "broken": "■", "overstay": "◐", "stale-write": "◔", "undetermined": "◕",
-	"unknown": "?", "failed": "!", "none": "–", "absent": "", "notrun": "…"}
-
-// words are short names of the classes.
-var words = map[string]string{"valid": "held", "double-grant": "double grant", "broken": "broke", "overstay": "overstay", "stale-write": "stale write",
-	"undetermined": "two held", "unknown": "undecided", "failed": "failed", "none": "n/a", "notrun": "not run"}
+// looks are the looks of cells in the order of the legend: the symbols and the short names of the classes.
+var looks = []struct{ key, sign, word string }{
+	{"valid", "○", "held"}, {"overstay", "◐", "overstay"}, {"double-grant", "●", "double grant"}, {"broken", "■", "broke"},
+	{"stale-write", "◔", "stale write"}, {"undetermined", "◕", "two held"}, {"unknown", "?", "undecided"}, {"failed", "!", "failed"},
+	{"none", "–", "n/a"}, {"notrun", "…", "not run"},
+}
 
 // look returns the look of a lock in a row.
 func look(r *Row, l *report.Lock) string {
@@ -166,25 +166,17 @@ func (c *Campaign) columns(rows []line) []column {
 	return all
 }
 
-// groupsOf returns the headings of columns.
-func groupsOf(columns []column) []groupView {
-	var all []groupView
+// groups divides columns by group.
+func groups(columns []column) [][]column {
+	var all [][]column
 	for _, c := range columns {
-		if n := len(all); n == 0 || all[n-1].Name != c.group.name {
-			all = append(all, groupView{Name: c.group.name})
+		if n := len(all); n == 0 || all[n-1][0].group != c.group {
+			all = append(all, nil)
 		}
-		all[len(all)-1].N++
+		last := &all[len(all)-1]
+		*last = append(*last, c)
 	}
 	return all
-}
-
-func (r *Row) lock(name string) *report.Lock {
-	for i := range r.Result.Locks {
-		if r.Result.Locks[i].Lock == name {
-			return &r.Result.Locks[i]
-		}
-	}
-	return nil
 }
 
 // wrong returns the locks of a row that ran and are not as expected.
@@ -210,7 +202,7 @@ func (c *Campaign) page(w io.Writer) error {
 		row := rowView{Scenario: r.name, About: strings.Join(strings.Fields(r.About), " ")}
 		row.First, _, _ = strings.Cut(row.About, ". ")
 		for _, column := range v.Locks {
-			l := r.lock(column.Name)
+			l := r.Result.Find(column.Name)
 			if l == nil {
 				row.Cells = append(row.Cells, cellView{Key: "absent", Told: "not in this scenario"})
 				continue
@@ -234,7 +226,9 @@ func (c *Campaign) page(w io.Writer) error {
 	}
 	v.Facts = []string{c.Counts(), report.Plural(len(rows), "row"), report.Plural(len(v.Locks), "lock"), report.Plural(cells, "cell") + " run",
 		report.Plural(episodes, "episode") + " in all", fmt.Sprintf("seeds from %d", c.Seed), "runs took " + report.Seconds(seconds)}
-	v.Groups = groupsOf(v.Locks)
+	for _, of := range groups(v.Locks) {
+		v.Groups = append(v.Groups, groupView{of[0].group.name, len(of)})
+	}
 	v.Trust = c.trust(rows)
 	v.From = c.provenance()
 	if err := pages.Execute(w, v); err != nil {
@@ -255,7 +249,11 @@ func cellID(r line, l *report.Lock) string {
 func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 	v := cellView{Key: look(r.Row, l), ID: cellID(r, l)}
 	v.Calm = len(r.Runs) > 0 && l.Control() && l.AsExpected && l.Error == "" && l.Unsupported == ""
-	v.Sign, v.Word = signs[v.Key], words[v.Key]
+	for _, look := range looks {
+		if look.key == v.Key {
+			v.Sign, v.Word = look.sign, look.word
+		}
+	}
 	v.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
 	v.Told = r.name + ", " + l.Lock + ": " + l.Found()
 	switch {
@@ -274,7 +272,7 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
 		}
 	}
-	if l.FencedOff() {
+	if l.Standing() == report.Fenced {
 		v.Word, v.Fenced = "overstay, fenced", true
 		v.Told += "; its fence protected the resource"
 	}
@@ -302,25 +300,27 @@ func (c *Campaign) trust(rows []line) []trust {
 		t := trust{Lock: column.Name, group: column.group}
 		high := 0.0
 		for _, r := range rows {
-			l := r.lock(column.Name)
+			l := r.Result.Find(column.Name)
 			if l == nil {
 				continue
 			}
 			name := r.name
-			switch key := look(r.Row, l); {
-			case key == "valid":
+			if len(r.Runs) == 0 {
+				continue
+			}
+			switch l.Standing() {
+			case report.Held:
 				t.Held = append(t.Held, name)
 				if l.Rate != nil {
 					high = max(high, l.Rate.High)
 				}
-			case l.FencedOff():
+			case report.Fenced:
 				t.Fenced = append(t.Fenced, name)
-			case key == "overstay":
+			case report.Overstayed:
 				t.Overstay = append(t.Overstay, name)
-			case key == "unknown", key == "failed":
+			case report.Undecided:
 				t.Unsure = append(t.Unsure, name)
-			case key == "none", key == "notrun":
-			default:
+			case report.Broken:
 				t.Broken = append(t.Broken, name)
 			}
 		}
@@ -372,7 +372,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 // run was kept, it returns "".
 func (c *Campaign) href(ran Ran, anchor string) string {
 	lies := func(file string) bool {
-		return isFile(filepath.Join(c.Dir, filepath.FromSlash(ran.Dir), file))
+		return regular.Is(filepath.Join(c.Dir, filepath.FromSlash(ran.Dir), file))
 	}
 	to := page.File
 	if !lies(to) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
 )
@@ -56,7 +57,7 @@ func (s *shelf) complete(world, scenario string) ([]Ran, error) {
 	bySeed := map[uint64]Ran{}
 	for _, e := range entries { // oldest first
 		dir := path.Join(folder, e.Name())
-		if !isFile(filepath.Join(s.dir, filepath.FromSlash(dir), report.ResultFile)) {
+		if !regular.Is(filepath.Join(s.dir, filepath.FromSlash(dir), report.ResultFile)) {
 			continue // killed before it wrote a result
 		}
 		r, err := s.result(dir)

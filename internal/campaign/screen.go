@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"lockbench/internal/report"
 )
-
-// signsInOrder are the symbols in the order of the legend.
-var signsInOrder = []string{"valid", "overstay", "double-grant", "broken", "stale-write", "undetermined", "unknown", "failed", "none", "notrun"}
 
 // inLines joins parts to lines of limited width.
 func inLines(parts []string, columns int) string {
@@ -58,19 +56,22 @@ func (c *Campaign) Screen(columns int) []string {
 func (c *Campaign) heatMaps(columns int) []string {
 	var text []string
 	rows := c.lines()
-	for _, of := range c.columnGroups(rows) {
+	for _, of := range groups(c.columns(rows)) {
+		if of[0].Control {
+			continue
+		}
 		for len(of) > 0 {
-			table := c.heat(rows, of[0].group.name, of[:1], wrongSign)
-			n := 1
+			var table []string
+			n := 0
 			for ; n < len(of); n++ {
-				wider := c.heat(rows, of[0].group.name, of[:n+1], wrongSign)
-				if width(wider) > columns {
+				wider := aligned(c.heat(rows, of[0].group.name, of[:n+1], wrongSign))
+				if n > 0 && slices.ContainsFunc(wider, func(line string) bool { return utf8.RuneCountInString(line) > columns }) {
 					break
 				}
 				table = wider
 			}
 			of = of[n:]
-			text = append(append(text, aligned(table)...), "")
+			text = append(append(text, table...), "")
 		}
 	}
 	if len(text) == 0 {
@@ -84,9 +85,9 @@ func (c *Campaign) heatMaps(columns int) []string {
 		}
 	}
 	var means []string
-	for _, key := range signsInOrder {
-		if seen[key] {
-			means = append(means, signs[key]+" "+words[key])
+	for _, look := range looks {
+		if seen[look.key] {
+			means = append(means, look.sign+" "+look.word)
 		}
 	}
 	if wrong {
@@ -155,43 +156,19 @@ func (g *gathered) add(what, scenario string) {
 	g.scenarios[what] = append(g.scenarios[what], scenario)
 }
 
-const columnGap = 2
-
-// widths returns the widths of the columns of a table.
-func widths(table [][]string) []int {
-	var all []int
-	for _, row := range table {
-		for j, cell := range row {
-			if j == len(all) {
-				all = append(all, 0)
-			}
-			all[j] = max(all[j], utf8.RuneCountInString(cell))
-		}
-	}
-	return all
-}
-
-// width returns the width of a table.
-func width(table [][]string) int {
-	sum := -columnGap
-	for _, w := range widths(table) {
-		sum += w + columnGap
-	}
-	return sum
-}
-
 // aligned formats the rows of a table with aligned columns.
 func aligned(table [][]string) []string {
-	wide := widths(table)
-	text := make([]string, len(table))
-	for i, row := range table {
-		var b strings.Builder
-		for j, cell := range row {
-			b.WriteString(cell + strings.Repeat(" ", wide[j]-utf8.RuneCountInString(cell)+columnGap))
-		}
-		text[i] = strings.TrimRight(b.String(), " ")
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range table {
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // a strings.Builder never fails
 	}
-	return text
+	_ = w.Flush()
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	return lines
 }
 
 // ExitLine explains the exit code and names the scenarios that cause it.

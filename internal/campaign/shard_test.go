@@ -69,7 +69,7 @@ func TestSpread(t *testing.T) {
 		for i, w := range whole.Worlds {
 			for j, row := range w.Rows {
 				got := sum.Worlds[i].Rows[j]
-				if got.Scenario != row.Scenario || len(got.Runs) != 7 || got.lock("bad").ViolatingEpisodes != row.lock("bad").ViolatingEpisodes || got.NotRun != "" || got.Elsewhere != 0 {
+				if got.Scenario != row.Scenario || len(got.Runs) != 7 || got.Result.Find("bad").ViolatingEpisodes != row.Result.Find("bad").ViolatingEpisodes || got.NotRun != "" || got.Elsewhere != 0 {
 					t.Errorf("%d parts: %s %s: %d runs, %q", n, w.World, row.Scenario, len(got.Runs), got.NotRun)
 				}
 			}

@@ -81,7 +81,10 @@ func (c *Campaign) summary(w io.Writer) error {
 		}
 		add("## Verdicts in world " + c.Worlds[i].World + "\n\n")
 		c.trusted(add, rows)
-		for _, of := range c.columnGroups(rows) {
+		for _, of := range groups(c.columns(rows)) {
+			if of[0].Control {
+				continue // a sentence below
+			}
 			for part := range slices.Chunk(of, columnsMax) {
 				markdownTable(add, c.heat(rows, of[0].group.name, part, "**"+wrongSign+"**"))
 			}
@@ -138,24 +141,6 @@ func names(all []string) string {
 	return strings.Join(safe, ", ")
 }
 
-// columnGroups returns the locks by group, without the controls.
-func (c *Campaign) columnGroups(rows []line) [][]column {
-	var all [][]column
-	columns := c.columns(rows)
-	for len(columns) > 0 {
-		of := columns[0].group
-		n := slices.IndexFunc(columns, func(c column) bool { return c.group != of })
-		if n < 0 {
-			n = len(columns)
-		}
-		if of != controls {
-			all = append(all, columns[:n])
-		}
-		columns = columns[n:]
-	}
-	return all
-}
-
 // markdownTable writes a table whose first row is the head.
 func markdownTable(add func(string), table [][]string) {
 	for i, row := range table {
@@ -185,7 +170,7 @@ func (c *Campaign) heat(rows []line, title string, of []column, wrong string) []
 		row, any := []string{r.name}, false
 		for _, column := range of {
 			text := ""
-			if l := r.lock(column.Name); l != nil {
+			if l := r.Result.Find(column.Name); l != nil {
 				text, any = c.cellOf(r, l).short(wrong), true
 			}
 			row = append(row, text)
@@ -227,16 +212,18 @@ func (c *Campaign) controls(rows []line) string {
 		}
 		held, broke, other := 0, 0, 0
 		for _, r := range rows {
-			if l := r.lock(column.Name); l != nil {
-				switch look(r.Row, l) {
-				case "none", "notrun":
-				case "valid":
-					held++
-				case "unknown", "failed":
-					other++
-				default:
-					broke++
-				}
+			l := r.Result.Find(column.Name)
+			if l == nil || len(r.Runs) == 0 {
+				continue
+			}
+			switch l.Standing() {
+			case report.Untested:
+			case report.Held:
+				held++
+			case report.Undecided:
+				other++
+			default:
+				broke++
 			}
 		}
 		tried := held + broke + other

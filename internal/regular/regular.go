@@ -30,6 +30,12 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
+// Is reports whether a name is that of a regular file.
+func Is(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // ReadFile reads a file that Open opens.
 func ReadFile(name string) ([]byte, error) {
 	if err := check(name); err != nil {

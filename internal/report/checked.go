@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -23,7 +24,7 @@ func Checked(w io.Writer, file string, l *Lock) error {
 			b.WriteString(before + part + "\n")
 		}
 	}
-	head := []string{first(Printable(l.Lock), "history"), l.Found()}
+	head := []string{cmp.Or(Printable(l.Lock), "history"), l.Found()}
 	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
 		head = append(head, fmt.Sprintf("%d of %d episodes", l.ViolatingEpisodes, l.Episodes))
 	}

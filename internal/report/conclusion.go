@@ -18,22 +18,22 @@ func (r *Result) Conclusion() string {
 	fewest := 0 // episodes of the clean lock that had the fewest
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		if l.Control() || l.Unsupported != "" || l.Error != "" {
+		if l.Control() || l.Error != "" {
 			continue
 		}
-		switch {
-		case l.Verdict == checker.Unknown:
+		switch l.Standing() {
+		case Undecided:
 			undecided = append(undecided, l.Lock)
-		case l.Verdict == checker.Valid:
+		case Held:
 			clean = append(clean, l.Lock)
 			if fewest == 0 || l.Episodes < fewest {
 				fewest = l.Episodes
 			}
-		case l.Class != checker.Overstay:
+		case Broken:
 			unsafe = append(unsafe, l.Lock)
-		case l.fencedOff():
+		case Fenced:
 			fenced = append(fenced, l.Lock)
-		default:
+		case Overstayed:
 			overstayed = append(overstayed, l.Lock)
 		}
 	}
@@ -70,15 +70,39 @@ func (r *Result) undisturbed() bool {
 	return len(r.Plan) > 0 && !slices.ContainsFunc(r.Plan, func(s history.PlanStep) bool { return s.NA == "" })
 }
 
-// fencedOff reports whether the resource of a lock with fencing tokens came to no harm. A lock without tokens may
-// have been lucky.
-func (l *Lock) fencedOff() bool {
-	resource, judged := l.Check(checker.Resource)
-	return l.Claims.Fenced && judged && resource.Verdict == checker.Valid
-}
+// Standing is what a result shows of a lock, whatever the scenario expects.
+type Standing int
 
-// FencedOff reports whether a lock overstayed and its fence kept the resource whole.
-func (l *Lock) FencedOff() bool { return l.Class == checker.Overstay && l.fencedOff() }
+// The values of Standing.
+const (
+	Untested   Standing = iota // it took no part
+	Undecided                  // the verdict is unknown, or the harness failed
+	Held                       // nothing was found
+	Fenced                     // it overstayed, and its fence kept the resource whole
+	Overstayed                 // it overstayed, which no lease prevents
+	Broken                     // any other violation
+)
+
+// Standing returns what the result shows of the lock. A resource without fencing tokens that came to no harm may have been
+// lucky.
+func (l *Lock) Standing() Standing {
+	switch {
+	case l.Error != "":
+		return Undecided
+	case l.Unsupported != "":
+		return Untested
+	case l.Verdict == checker.Unknown:
+		return Undecided
+	case l.Verdict == checker.Valid:
+		return Held
+	case l.Class != checker.Overstay:
+		return Broken
+	}
+	if resource, judged := l.Check(checker.Resource); l.Claims.Fenced && judged && resource.Verdict == checker.Valid {
+		return Fenced
+	}
+	return Overstayed
+}
 
 // Trouble is why the run cannot be trusted; it is empty if it can.
 func (r *Result) Trouble() string {

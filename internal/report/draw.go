@@ -250,6 +250,11 @@ func wrap(text string, widthMax int) []string {
 	return lines
 }
 
+// Wrap breaks a text between words into lines. The caller writes the indent of the first line.
+func Wrap(text string, indent, columns int) string {
+	return strings.Join(wrap(text, columns-indent), "\n"+strings.Repeat(" ", indent))
+}
+
 // width counts runes. lockbench writes only runes of one column.
 func width(s string) int { return utf8.RuneCountInString(s) }
 

@@ -5,47 +5,66 @@ import (
 	"strconv"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/stats"
 )
 
-// FiguresTitles head the columns of Lock.Cells.
-var FiguresTitles = []string{"LOCK", "RATE (95 %)", "TO VIOLATION", "LOST OF 1000", "GRANTS/S",
-	"ACQUIRE P50/P99 BEFORE", "DURING", "AFTER", "OVERLAP P50/MAX"}
+// FigureColumns are the table of the figures that the table of locks leaves out.
+var FigureColumns = []Column{
+	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
+	figure("RATE (95 %)", func(l *Lock) string { return RateText(l.Rate) }),
+	figure("TO VIOLATION", func(l *Lock) string {
+		if after, ok := stats.Median(l.ViolationAfterS); ok {
+			return Seconds(after)
+		}
+		return missing
+	}),
+	figure("LOST OF 1000", func(l *Lock) string {
+		if l.Writes == 0 {
+			return missing
+		}
+		return tenth(l.LostPerThousand)
+	}),
+	figure("GRANTS/S", func(l *Lock) string { return tenth(l.GrantsPerSecond) }),
+	figure("ACQUIRE P50/P99 BEFORE", func(l *Lock) string {
+		if len(l.AcquireMS) == 0 { // there was no fault
+			return twoMillis(l.LatencyMS, history.Acquire)
+		}
+		return twoMillis(l.AcquireMS, stats.Before)
+	}),
+	figure("DURING", func(l *Lock) string { return twoMillis(l.AcquireMS, stats.During) }),
+	figure("AFTER", func(l *Lock) string { return twoMillis(l.AcquireMS, stats.After) }),
+	figure("OVERLAP P50/MAX", func(l *Lock) string {
+		if o := l.OverlapMS; o != nil {
+			return Millis(o.P50) + " / " + Millis(o.Max)
+		}
+		return missing
+	}),
+}
 
-// Cells are the figures of a lock that the table of locks leaves out. A dash stands for a missing figure.
-func (l *Lock) Cells() []string {
-	const none = "-"
-	cells := []string{OneLine(l.Lock), none, none, none, none, none, none, none, none}
-	if l.Unsupported != "" || l.Acquires.OK+l.Acquires.Fail+l.Acquires.Info == 0 {
-		return cells
-	}
-	cells[1] = RateText(l.Rate)
-	if after, ok := stats.Median(l.ViolationAfterS); ok {
-		cells[2] = Seconds(after)
-	}
-	if l.Writes > 0 {
-		cells[3] = tenth(l.LostPerThousand)
-	}
-	cells[4] = tenth(l.GrantsPerSecond)
-	for i, phase := range stats.Phases {
-		took, ok := l.AcquireMS[phase]
-		if !ok && phase == stats.Before && len(l.AcquireMS) == 0 {
-			took, ok = l.LatencyMS["acquire"] // there was no fault
+// figure is a column with a figure of the locks that tried to acquire.
+func figure(title string, cell func(l *Lock) string) Column {
+	return Column{title, "", true, func(l *Lock) string {
+		if l.Unsupported != "" || l.Acquires.OK+l.Acquires.Fail+l.Acquires.Info == 0 {
+			return missing
 		}
-		if ok {
-			cells[5+i] = Millis(took.P50) + " / " + Millis(took.P99)
-		}
+		return cell(l)
+	}}
+}
+
+// twoMillis are the median and the 99th percentile of a latency.
+func twoMillis(all map[string]stats.Latency, name string) string {
+	took, ok := all[name]
+	if !ok {
+		return missing
 	}
-	if o := l.OverlapMS; o != nil {
-		cells[8] = Millis(o.P50) + " / " + Millis(o.Max)
-	}
-	return cells
+	return Millis(took.P50) + " / " + Millis(took.P99)
 }
 
 // RateText is a rate with its bounds: "100 % (37..100)".
 func RateText(r *stats.Rate) string {
 	if r == nil {
-		return "-"
+		return missing
 	}
 	bare := func(share float64) string { return strings.TrimSuffix(Percent(share), " %") }
 	return fmt.Sprintf("%s (%s..%s)", Percent(r.Rate), bare(r.Low), bare(r.High))

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"lockbench/internal/history"
@@ -43,7 +44,7 @@ func measureHarm(s *story) harm {
 	}
 	keys := map[string]string{}
 	for _, session := range s.h.Sessions {
-		if holds(session, s.key) {
+		if slices.Contains(session.Keys, s.key) {
 			keys[session.Name] = s.key
 		}
 	}
@@ -69,7 +70,7 @@ func measureHarm(s *story) harm {
 			continue
 		}
 		invoked := s.h.At(call)
-		name := first(e.Resource, invoked.Resource, history.Plain)
+		name := cmp.Or(e.Resource, invoked.Resource, history.Plain)
 		f := forms[name]
 		if f == nil {
 			f = &form{read: map[string]int{}}
@@ -198,13 +199,4 @@ func (m *harm) invocation(index int, session string) *history.Event {
 		}
 	}
 	return nil
-}
-
-func first(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,7 +221,7 @@ func (s *story) answered(op *history.Op) string {
 	case history.Done:
 		return ""
 	case history.Failed:
-		return fmt.Sprintf(" and gets %q", first(OneLine(s.h.At(op.Return).Error), "no"))
+		return fmt.Sprintf(" and gets %q", cmp.Or(OneLine(s.h.At(op.Return).Error), "no"))
 	}
 	return " and gets no answer"
 }
@@ -235,7 +236,7 @@ func (s *story) otherRows() []row {
 	grants, firstGrant := 0, -1
 	key := quoteKey(s.key)
 	for _, o := range s.h.Sessions {
-		if o == s.a.session || o == s.b.session || !holds(o, s.key) {
+		if o == s.a.session || o == s.b.session || !slices.Contains(o.Keys, s.key) {
 			continue
 		}
 		if at := o.Acquire.Return; o.Acquire.Outcome == history.Done && at > s.meets && at <= s.ends {

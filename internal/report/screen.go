@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"path/filepath"
 	"slices"
@@ -57,12 +58,15 @@ func (s Screen) line(b *bytes.Buffer, p paint, text string) {
 }
 
 func (s Screen) table(b *bytes.Buffer) {
-	rows := cells(s.Result)
-	titles := Titles()
+	rows := cells(Columns, s.Result)
+	titles := make([]string, len(Columns))
+	for j, c := range Columns {
+		titles[j] = c.Title
+	}
 	widths, total := tableWidths(titles, rows)
 	if total > s.width() {
-		for j, c := range columns {
-			titles[j] = first(c.short, c.title)
+		for j, c := range Columns {
+			titles[j] = cmp.Or(c.short, c.Title)
 		}
 		widths, total = tableWidths(titles, rows)
 	}
@@ -79,13 +83,13 @@ func (s Screen) table(b *bytes.Buffer) {
 
 	draw := func(cell func(j int) string, paints func(j int) paint) {
 		var line strings.Builder
-		for j, c := range columns {
+		for j, c := range Columns {
 			if j > 0 {
 				line.WriteString("  ")
 			}
 			text := clipMiddle(cell(j), widths[j])
 			fill := strings.Repeat(" ", widths[j]-width(text))
-			if c.right {
+			if c.Right {
 				line.WriteString(fill)
 				fill = ""
 			}
@@ -98,9 +102,9 @@ func (s Screen) table(b *bytes.Buffer) {
 		l := &s.Result.Locks[i]
 		draw(func(j int) string { return row[j] }, func(j int) paint {
 			switch {
-			case columns[j].title == "VERDICT":
+			case Columns[j].Title == verdictTitle:
 				return l.paint()
-			case j == len(columns)-1:
+			case j == len(Columns)-1:
 				return s.markPaint(l, row[j])
 			}
 			return noPaint
@@ -122,8 +126,8 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.paint().on(verdict, s.Color)+"  "+s.markPaint(l, row[last]).on(row[last], s.Color))
 		figures := []string{row[1]}
 		for j := 3; j < last; j++ {
-			if row[j] != "-" {
-				figures = append(figures, strings.ToLower(columns[j].title)+" "+row[j])
+			if row[j] != missing {
+				figures = append(figures, strings.ToLower(Columns[j].Title)+" "+row[j])
 			}
 		}
 		for _, line := range wrap(strings.Join(figures, " · "), s.width()-2) {
@@ -252,7 +256,7 @@ func (s Screen) next(b *bytes.Buffer) {
 		}
 		pointers = append(pointers, pointer{"Again", s.typed(s.Result.Again), note})
 	}
-	if dir := first(s.Latest, s.Dir); dir != "" {
+	if dir := cmp.Or(s.Latest, s.Dir); dir != "" {
 		if l := s.historyOf(); l != nil {
 			pointers = append(pointers, pointer{"History", filepath.Join(dir, FolderName(l.Lock), HistoryFile), s.typed("lockbench check " + shellword.Quote(dir))})
 		}

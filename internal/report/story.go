@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,7 +159,7 @@ const lostUpdateRule = "lost-update"
 // grant, because the waiter may never have held.
 const overtakenRule = "overtaken"
 
-func (s *story) lock() string { return first(OneLine(s.h.Header.Lock), "the lock") }
+func (s *story) lock() string { return cmp.Or(OneLine(s.h.Header.Lock), "the lock") }
 
 // title is the violation in one line.
 func (s *story) title() string {

@@ -56,70 +56,65 @@ func summaryFoot(r *Result) string {
 
 // summaryTable is the table of the screen, with the remarks on the locks below.
 func summaryTable(r *Result, bytesMax int) string {
-	var b, remarks strings.Builder
-	rule := "|"
-	for _, c := range columns {
-		if c.right {
+	remarks := make([]string, len(r.Locks))
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		say := func(text string) { remarks[i] += "- " + MarkdownText(text) + "\n" }
+		if remark := l.Remark(); remark != "" {
+			say(remark)
+		}
+		for _, note := range l.Notes {
+			say(l.Lock + ": " + note)
+		}
+		for _, c := range l.Checks {
+			if c.Note != "" {
+				say(l.Lock + ": " + c.Name + ": " + c.Note)
+			}
+		}
+	}
+	return markdownTable(r, Columns, remarks, bytesMax)
+}
+
+// summaryFigures is the table of the other figures.
+func summaryFigures(r *Result, bytesMax int) string {
+	const key = "rate: episodes violated of all, with its exact bounds (Clopper-Pearson), each with 95 % confidence · " +
+		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
+		"before, during, after: acquires before the first fault, that lay in one, and the others · " +
+		"overlap: how long two certainly held at once\n\n"
+	return markdownTable(r, FigureColumns, make([]string, len(r.Locks)), bytesMax-len(key)) + key
+}
+
+// markdownTable is a table of the locks, with the remarks on each lock below. It leaves out locks that do not fit.
+func markdownTable(r *Result, columns []Column, remarks []string, bytesMax int) string {
+	titles, rule := make([]string, len(columns)), "|"
+	for i, c := range columns {
+		titles[i] = c.Title
+		if c.Right {
 			rule += " --: |"
 		} else {
 			rule += " --- |"
 		}
 	}
-	b.WriteString(markdownHead(Titles()) + rule + "\n")
+	var b, below strings.Builder
+	b.WriteString(strings.ToLower(markdownRow(titles)) + rule + "\n")
 	left := 0
-	for i, row := range cells(r) {
+	for i, row := range cells(columns, r) {
 		line := markdownRow(row)
-		remark := r.Locks[i].Remark()
-		if remark != "" {
-			remark = "- " + MarkdownText(remark) + "\n"
-		}
-		for _, note := range r.Locks[i].Notes {
-			remark += "- " + MarkdownText(r.Locks[i].Lock+": "+note) + "\n"
-		}
-		for _, c := range r.Locks[i].Checks {
-			if c.Note != "" {
-				remark += "- " + MarkdownText(r.Locks[i].Lock+": "+c.Name+": "+c.Note) + "\n"
-			}
-		}
 		const reserve = 200 // for the lines that end the table
-		if b.Len()+remarks.Len()+len(line)+len(remark)+reserve > bytesMax {
+		if b.Len()+below.Len()+len(line)+len(remarks[i])+reserve > bytesMax {
 			left++
 			continue
 		}
 		b.WriteString(line)
-		remarks.WriteString(remark)
+		below.WriteString(remarks[i])
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
 	}
 	b.WriteByte('\n')
-	if remarks.Len() > 0 {
-		b.WriteString(remarks.String() + "\n")
+	if below.Len() > 0 {
+		b.WriteString(below.String() + "\n")
 	}
-	return b.String()
-}
-
-// summaryFigures is the table of the other figures.
-func summaryFigures(r *Result, bytesMax int) string {
-	var b strings.Builder
-	b.WriteString(markdownHead(FiguresTitles) + "| --- |" + strings.Repeat(" --: |", len(FiguresTitles)-1) + "\n")
-	left := 0
-	for i := range r.Locks {
-		line := markdownRow(r.Locks[i].Cells())
-		const reserve = 700 // for what ends the table
-		if b.Len()+len(line)+reserve > bytesMax {
-			left++
-			continue
-		}
-		b.WriteString(line)
-	}
-	if left > 0 {
-		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
-	}
-	b.WriteString("\nrate: episodes violated of all, with its exact bounds (Clopper-Pearson), each with 95 % confidence · " +
-		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
-		"before, during, after: acquires before the first fault, that lay in one, and the others · " +
-		"overlap: how long two certainly held at once\n\n")
 	return b.String()
 }
 
@@ -160,9 +155,6 @@ func summaryViolations(r *Result, bytesMax int) string {
 	}
 	return b.String()
 }
-
-// markdownHead is the first row of a table.
-func markdownHead(titles []string) string { return strings.ToLower(markdownRow(titles)) }
 
 // markdownRow is a row of a table.
 func markdownRow(cells []string) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,18 +19,19 @@ const (
 	markNote        = "!" // before a note to the lock's author
 )
 
-// column is one column of the table of locks, on the screen, in the summary and on the page.
-type column struct {
-	title string
+// Column is one column of a table with a row for each lock, on the screen, in the summary and on the page.
+type Column struct {
+	Title string
 	short string // the title on narrow screens; empty: the same
-	right bool   // figures stand to the right
-	cell  func(l *Lock) string
+	Right bool   // figures stand to the right
+	Cell  func(l *Lock) string
 }
 
-var columns = []column{
+// Columns are the table of locks. The last one, the mark, has no title.
+var Columns = []Column{
 	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
 	{"SERVERS", "", false, func(l *Lock) string { return OneLine(l.servers()) }},
-	{"VERDICT", "", false, func(l *Lock) string {
+	{verdictTitle, "", false, func(l *Lock) string {
 		if l.Class == checker.NoClass || l.Word() != l.Verdict.String() {
 			return l.Word()
 		}
@@ -43,7 +45,7 @@ var columns = []column{
 	{"GRANTS", "", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
 	{"OUTAGE", "", true, func(l *Lock) string {
 		if l.Control() { // a control has no servers
-			return "-"
+			return missing
 		}
 		return l.unlessIdle(Seconds(l.OutageS))
 	}},
@@ -51,39 +53,25 @@ var columns = []column{
 		if acquire, ok := l.LatencyMS[history.Acquire]; ok {
 			return l.unlessIdle(Millis(acquire.P99))
 		}
-		return "-"
+		return missing
 	}},
 	{"", "", false, func(l *Lock) string { return l.Mark() }},
 }
 
-// Titles are the titles of the table's columns; the last one, the mark, has none.
-func Titles() []string {
-	titles := make([]string, len(columns))
-	for i, c := range columns {
-		titles[i] = c.title
-	}
-	return titles
-}
+const (
+	verdictTitle = "VERDICT"
+	missing      = "-" // in place of a figure
+)
 
-// RightAligned reports whether a column of the table holds figures.
-func RightAligned(column int) bool { return columns[column].right }
-
-// Row is a lock's row of the table.
-func (l *Lock) Row() []string {
-	row := make([]string, len(columns))
-	for i, c := range columns {
-		row[i] = c.cell(l)
-	}
-	return row
-}
-
-// cells are the table's cells without its head.
-func cells(r *Result) [][]string {
-	rows := make([][]string, len(r.Locks))
+// cells are the texts of a table, without its head.
+func cells(columns []Column, r *Result) [][]string {
+	all := make([][]string, len(r.Locks))
 	for i := range r.Locks {
-		rows[i] = r.Locks[i].Row()
+		for _, c := range columns {
+			all[i] = append(all[i], c.Cell(&r.Locks[i]))
+		}
 	}
-	return rows
+	return all
 }
 
 func (l *Lock) servers() string {
@@ -110,7 +98,7 @@ func (l *Lock) Word() string {
 // unlessIdle is a figure, or a dash for a lock that took no part.
 func (l *Lock) unlessIdle(figure string) string {
 	if l.Unsupported != "" || l.Error != "" && l.Episodes == 0 {
-		return "-"
+		return missing
 	}
 	return figure
 }
@@ -212,5 +200,5 @@ func (l *Lock) also() string {
 
 // unexpected describes the difference from the expectation.
 func (l *Lock) unexpected() string {
-	return OneLine(first(l.Mismatch, fmt.Sprintf("expected %s, found %s", first(l.Expected, "valid"), l.Found())))
+	return OneLine(cmp.Or(l.Mismatch, fmt.Sprintf("expected %s, found %s", cmp.Or(l.Expected, "valid"), l.Found())))
 }

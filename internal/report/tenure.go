@@ -112,13 +112,3 @@ func (t *tenure) overstayed(limit int) bool {
 	l := t.lease(work)
 	return l.kind == knownLease && t.h.At(work).Time > l.deadline
 }
-
-// holds reports whether the session is for a key.
-func holds(s *history.Session, key string) bool {
-	for _, k := range s.Keys {
-		if k == key {
-			return true
-		}
-	}
-	return false
-}

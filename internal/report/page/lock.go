@@ -13,8 +13,8 @@ import (
 	"lockbench/internal/stats"
 )
 
-// lockView is one lock's part of the page.
-type lockView struct {
+// Lock is the part of a page about one lock.
+type Lock struct {
 	ID, Name, Key    string
 	Word, Class      string
 	Mark             string
@@ -37,9 +37,9 @@ type lockView struct {
 	Files            []link
 }
 
-// newLockView makes the part of a lock. soFar says that the history is still being written.
-func newLockView(l *report.Lock, h *history.History, barsMax int, soFar bool) lockView {
-	v := lockView{
+// draw makes the part of a lock. soFar says that the history is still being written.
+func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
+	v := Lock{
 		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
@@ -181,7 +181,7 @@ func sentence(l *report.Lock) string {
 	switch {
 	case l.LostUpdates > 0:
 		said += fmt.Sprintf(" %s of %s writes were lost.", report.Count(l.LostUpdates), report.Count(l.Writes))
-	case l.FencedOff():
+	case l.Standing() == report.Fenced:
 		said += " Its fence kept the resource whole."
 	case l.Writes > 0:
 		said += " No write was lost."

@@ -55,17 +55,14 @@ const barsAll = 6000
 // barsMost bounds the bars of one lock, because more cannot be told apart.
 const barsMost = 1500
 
-// Lock is the part of a page about one lock.
-type Lock lockView
-
 // Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil.
 func Draw(l *report.Lock, h *history.History, locks int) Lock {
-	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost), false))
+	return draw(l, h, min(barsAll/max(locks, 1), barsMost), false)
 }
 
 // DrawSoFar is Draw for a history that is still being written.
 func DrawSoFar(l *report.Lock, h *history.History, locks int) Lock {
-	return Lock(newLockView(l, h, min(barsAll/max(locks, 1), barsMost), true))
+	return draw(l, h, min(barsAll/max(locks, 1), barsMost), true)
 }
 
 // Save writes the page of a bundle with a result into its folder. locks are the parts of the result's locks.
@@ -83,7 +80,7 @@ func WriteUnfinished(w io.Writer, folder fs.FS, r *report.Result, locks []Lock, 
 		v.Outcome = "ended without a result"
 	}
 	v.Facts = facts(r, report.Seconds(r.DurationS)+" so far")
-	verdict := slices.Index(report.Titles(), "VERDICT")
+	verdict := slices.IndexFunc(report.Columns, func(c report.Column) bool { return c.Title == "VERDICT" })
 	for i := range v.Table.Rows {
 		row := &v.Table.Rows[i]
 		if r.Locks[i].Verdict != checker.Violated {

@@ -26,7 +26,7 @@ type view struct {
 	About      string
 	Table      table
 	Figures    table
-	Locks      []lockView
+	Locks      []Lock
 	NotShown   []string
 	Provenance [][2]string
 	Scenario   string // its YAML
@@ -66,6 +66,23 @@ func cellOf(text string, right bool) cell {
 	return cell{text, "", right}
 }
 
+// newTable makes a table of the locks.
+func newTable(r *report.Result, columns []report.Column) table {
+	var t table
+	for _, c := range columns {
+		t.Titles = append(t.Titles, head{strings.ToLower(cmp.Or(c.Title, "expected")), c.Right})
+	}
+	for i := range r.Locks {
+		l := &r.Locks[i]
+		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
+		for _, c := range columns {
+			row.Cells = append(row.Cells, cellOf(c.Cell(l), c.Right))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
 // newView makes the page of a result. locks are the parts of its locks.
 func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 	key := report.Outcomes[r.ExitCode()].Key
@@ -84,30 +101,14 @@ func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 		v.AgainNote = "It has the same history, byte for byte; lockbench replay compares."
 	}
 	v.Facts = facts(r, "took "+report.Seconds(r.DurationS))
-	for i, title := range report.Titles() {
-		v.Table.Titles = append(v.Table.Titles, head{strings.ToLower(cmp.Or(title, "expected")), report.RightAligned(i)})
-	}
-	for i, title := range report.FiguresTitles {
-		v.Figures.Titles = append(v.Figures.Titles, head{strings.ToLower(title), i > 0})
-	}
-	for i := range r.Locks {
-		l := &r.Locks[i]
-		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
-		for j, text := range l.Row() {
-			row.Cells = append(row.Cells, cellOf(text, report.RightAligned(j)))
-		}
+	v.Table, v.Figures = newTable(r, report.Columns), newTable(r, report.FigureColumns)
+	for _, row := range v.Table.Rows {
 		mark := &row.Cells[len(row.Cells)-1]
 		mark.Text += map[string]string{"✓": " as expected", "✗": " unexpected", "?": " undecided", "-": ""}[mark.Text]
-		v.Table.Rows = append(v.Table.Rows, row)
-		figures := tableRow{Href: row.Href, Key: row.Key}
-		for j, text := range l.Cells() {
-			figures.Cells = append(figures.Cells, cellOf(text, j > 0))
-		}
-		v.Figures.Rows = append(v.Figures.Rows, figures)
 	}
 	for i, l := range locks {
 		l.Files = lockFiles(folder, &r.Locks[i])
-		v.Locks = append(v.Locks, lockView(l))
+		v.Locks = append(v.Locks, l)
 	}
 	v.NotShown = notShown(r)
 	v.Provenance = provenance(r)
