@@ -40,6 +40,20 @@ func parseCount(text string) (int, *Error) {
 	return n, nil
 }
 
+// ParseDuration parses a duration as it is written in a scenario: 250ms, 8s or 1m30s.
+func ParseDuration(text string) (time.Duration, error) { return checked(parseDuration(text)) }
+
+// ParseRange parses a range of durations as it is written in a scenario: 5ms..50ms, or a single duration.
+func ParseRange(text string) (nemesis.Range, error) { return checked(parseRange(text)) }
+
+// checked converts a mistake to an error, which is nil without a mistake.
+func checked[T any](value T, mistake *Error) (T, error) {
+	if mistake != nil {
+		return value, mistake
+	}
+	return value, nil
+}
+
 func parseDuration(text string) (time.Duration, *Error) { return parseUpTo(text, DurationMax) }
 
 // parseRunTime parses a limit for whole runs.

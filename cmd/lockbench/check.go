@@ -17,6 +17,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/history/jepsen"
+	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 )
@@ -50,7 +51,8 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
 			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if slices.Index(args, "-") >= 0 && slices.Index(args, "-") != lastIndex(args, "-") {
+			first := slices.Index(args, "-")
+			if first >= 0 && slices.Contains(args[first+1:], "-") {
 				return usagef("check: standard input (-) can be read once")
 			}
 			return nil
@@ -60,12 +62,8 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				latest, err := latestRun(c, "check wants a history or a results folder, such as results/latest")
-				if err != nil {
-					return err
-				}
-				args = []string{latest}
+			if args, err = orLatest(c, args, "a history or a results folder, such as results/latest"); err != nil {
+				return err
 			}
 			return judge.all(c.OutOrStdout(), sayTo(c.ErrOrStderr()), args)
 		},
@@ -75,16 +73,6 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 	c.Flags().StringVar(&f.model, "model", "", "the kind of lock (default: from the history, otherwise owner-mutex)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object on each line")
 	return c
-}
-
-func lastIndex(words []string, word string) int {
-	last := -1
-	for i, w := range words {
-		if w == word {
-			last = i
-		}
-	}
-	return last
 }
 
 // checkFlags are the flags as typed.
@@ -317,14 +305,9 @@ func unsupported(b *report.Bundle, lock string) string {
 // theHistory returns the only history of a folder: of one lock in a run's results, or of a test in Jepsen's store.
 func theHistory(dir string) string {
 	for _, name := range []string{report.HistoryFile, jepsenFile} {
-		if path := filepath.Join(dir, name); isFile(path) {
+		if path := filepath.Join(dir, name); regular.Is(path) {
 			return path
 		}
 	}
 	return ""
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -26,6 +26,13 @@ func completeList(c *cobra.Command, flag string, known func() []string) {
 	})
 }
 
+// completeName completes a flag whose value is one name.
+func completeName(c *cobra.Command, flag string, known func() []string) {
+	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return known(), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
 // completeFault completes a step of --fault: the name of a fault, and then its target.
 func completeFault(typed string) []string {
 	name, target, named := strings.Cut(typed, ": ")
@@ -61,11 +68,7 @@ func completeTarget(typed string, link bool) []string {
 }
 
 func roleNames() []string {
-	var names []string
-	for _, r := range nemesis.RolesOf(services.All()) {
-		names = append(names, r.Name)
-	}
-	return names
+	return namesOf(nemesis.RolesOf(services.All()), func(r nemesis.Role) string { return r.Name })
 }
 
 // topologyNames returns the topologies of all services.
@@ -87,9 +90,5 @@ func begun(typed string, words []string) []string {
 }
 
 func prefixed(prefix string, words []string) []string {
-	all := make([]string, len(words))
-	for i, w := range words {
-		all[i] = prefix + w
-	}
-	return all
+	return namesOf(words, func(w string) string { return prefix + w })
 }

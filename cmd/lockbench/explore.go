@@ -61,9 +61,7 @@ unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
 	fl.BoolVar(&keep, "no-shrink", false, "do not shrink the violation")
 	fl.IntVar(&parallel, "parallel", 0, "how many seeds run at once (default: the number of processors)")
 	fl.StringVar(&out, "out", "results", "the folder for results folders")
-	_ = c.RegisterFlagCompletionFunc("lock", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeName(c, "lock", catalog.Names)
 	return c
 }
 
@@ -89,8 +87,9 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 		return x, usagef("--lock: explore searches for one lock at a time, and %q names %d", lock, len(uses))
 	case uses[0].Command != "":
 		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
-	case c.Flags().Changed("parallel") && parallel < 1:
-		return x, usagef("--parallel wants a number of at least 1, not %d", parallel)
+	}
+	if err := inRange(c, "parallel", parallel, math.MaxInt); err != nil {
+		return x, err
 	}
 	if w, ok := run.Find("sim"); ok {
 		if uses, err = run.Serve(uses, w); err != nil {
@@ -205,7 +204,7 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	}
 	writeIndex(c, out)
 	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %d of 3 runs of it gave the same history\n\n",
-		count(small.Calls, "client operation"), count(small.Faults, "fault"), small.Runs, small.Same)
+		report.Plural(small.Calls, "client operation"), report.Plural(small.Faults, "fault"), small.Runs, small.Same)
 	for _, line := range small.Counterexample.Text() {
 		_, _ = fmt.Fprintln(w, line)
 	}
@@ -229,17 +228,17 @@ func ofShard(s shard.Shard) string {
 // printExplored prints the result of a search.
 func printExplored(w io.Writer, e *search.Explored) {
 	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %s, a fault in effect in %d of them\n",
-		count(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
-	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", count(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
+		report.Plural(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
+	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", report.Plural(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
 	for i, f := range e.Found {
 		if i == 3 {
-			_, _ = fmt.Fprintf(w, "           and %s\n", count(len(e.Found)-i, "more seed"))
+			_, _ = fmt.Fprintf(w, "           and %s\n", report.Plural(len(e.Found)-i, "more seed"))
 			break
 		}
 		_, _ = fmt.Fprintf(w, "           seed %d: %s (%s)\n", f.Seed, f.Text, f.Class)
 	}
 	for _, r := range e.Reasons {
-		_, _ = fmt.Fprintf(w, "unknown    %s, first seed %d: %s\n", count(r.Seeds, "seed"), r.First, r.Why)
+		_, _ = fmt.Fprintf(w, "unknown    %s, first seed %d: %s\n", report.Plural(r.Seeds, "seed"), r.First, r.Why)
 	}
 	for i, b := range e.Broken {
 		if i == 3 {

@@ -17,7 +17,7 @@ func printFaults(say func(line string), columns int, r *report.Result) {
 			continue
 		}
 		for _, step := range l.Plan {
-			say(head + folded(l.Lock+": "+step.Text+": "+fate(step, l.Faults), len(head), columns))
+			say(head + report.Wrap(l.Lock+": "+step.Text+": "+fate(step, l.Faults), len(head), columns))
 			head = "           "
 		}
 	}

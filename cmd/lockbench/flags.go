@@ -2,82 +2,40 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
-// rangeFlag is a duration or a range of them: 50ms, 5ms..50ms.
-type rangeFlag struct{ value *nemesis.Range }
+// parsedFlag is an optional value that is written as in a scenario.
+type parsedFlag[T fmt.Stringer] struct {
+	value *T
+	kind  string // the type for the help
+	parse func(text string) (T, error)
+}
 
-var _ pflag.Value = (*rangeFlag)(nil)
+var _ pflag.Value = (*parsedFlag[time.Duration])(nil)
 
-func (f *rangeFlag) String() string {
+func (f *parsedFlag[T]) String() string {
 	if f.value == nil {
 		return ""
 	}
-	if f.value.From == f.value.To {
-		return f.value.From.String()
-	}
-	return f.value.From.String() + ".." + f.value.To.String()
+	return (*f.value).String()
 }
 
-func (f *rangeFlag) Type() string { return "duration or A..B" }
+func (f *parsedFlag[T]) Type() string { return f.kind }
 
-func (f *rangeFlag) Set(text string) error {
-	from, to, isRange := strings.Cut(text, "..")
-	if !isRange {
-		to = from
-	}
-	a, err := time.ParseDuration(from)
+func (f *parsedFlag[T]) Set(text string) error {
+	value, err := f.parse(text)
 	if err != nil {
-		return usagef("%q is not a duration such as 50ms", from)
+		return usageError{err.Error()}
 	}
-	b, err := time.ParseDuration(to)
-	if err != nil {
-		return usagef("%q is not a duration such as 50ms", to)
-	}
-	if a < 0 || b < a {
-		return usagef("%q is not a range: it wants A..B with 0 <= A <= B", text)
-	}
-	if b > scenarios.DurationMax {
-		return usagef("%s is too long: at most %v", to, scenarios.DurationMax)
-	}
-	f.value = &nemesis.Range{From: a, To: b}
-	return nil
-}
-
-// durationFlag is an optional duration.
-type durationFlag struct{ value *time.Duration }
-
-var _ pflag.Value = (*durationFlag)(nil)
-
-func (f *durationFlag) String() string {
-	if f.value == nil {
-		return ""
-	}
-	return f.value.String()
-}
-
-func (f *durationFlag) Type() string { return "duration" }
-
-func (f *durationFlag) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return usagef("%q is not a duration such as 2s", text)
-	}
-	if d < 0 {
-		return usagef("%q is negative", text)
-	}
-	if d > scenarios.DurationMax {
-		return usagef("%s is too long: at most %v", text, scenarios.DurationMax)
-	}
-	f.value = &d
+	f.value = &value
 	return nil
 }
 
@@ -134,6 +92,17 @@ func kindOf(f *pflag.Flag) string {
 		return "KEY=VALUE"
 	}
 	return "a " + f.Value.Type()
+}
+
+// inRange rejects a number that was given and is less than 1, and one above the most.
+func inRange(c *cobra.Command, name string, value, most int) error {
+	switch {
+	case c.Flags().Changed(name) && value < 1:
+		return usagef("--%s wants a number of at least 1, not %d", name, value)
+	case value > most:
+		return usagef("--%s wants a number of at most %d, not %d", name, most, value)
+	}
+	return nil
 }
 
 // notEmpty rejects empty flags, which are usually unset variables in a script: --locks "$LOCKS" would run all locks.

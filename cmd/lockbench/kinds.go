@@ -24,6 +24,9 @@ type kind struct {
 	names     func() []named
 }
 
+// all returns the names of this kind.
+func (k kind) all() []string { return namesOf(k.names(), func(n named) string { return n.Name }) }
+
 // find finds a name of this kind.
 func (k kind) find(name string) (named, bool) {
 	all := k.names()
@@ -45,18 +48,13 @@ func findKind(list string) (kind, bool) {
 }
 
 // kindNames returns the words for all lists.
-func kindNames() []string {
-	var all []string
-	for _, k := range kinds() {
-		all = append(all, k.list)
-	}
-	return all
-}
+func kindNames() []string { return namesOf(kinds(), func(k kind) string { return k.list }) }
 
-func namesOf(all []named) []string {
-	var names []string
-	for _, n := range all {
-		names = append(names, n.Name)
+// namesOf returns the name of each element.
+func namesOf[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = name(one)
 	}
 	return names
 }

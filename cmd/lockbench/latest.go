@@ -11,20 +11,23 @@ import (
 	"lockbench/internal/report"
 )
 
-// latestRun returns the folder of the newest run for a command without an argument, and prints it. wanted describes the
-// argument, for the error.
-func latestRun(c *cobra.Command, wanted string) (string, error) {
+// orLatest returns the arguments of a command, or the folder of the newest run, which it prints, if there are none. wanted
+// describes the argument, for the error.
+func orLatest(c *cobra.Command, args []string, wanted string) ([]string, error) {
+	if len(args) > 0 {
+		return args, nil
+	}
 	link := filepath.Join("results", report.LatestLink)
 	if _, err := os.Stat(link); errors.Is(err, fs.ErrNotExist) {
-		return "", usagef("%s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", wanted, link)
+		return nil, usagef("%s wants %s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", c.Name(), wanted, link)
 	}
 	// The link changes if another run ends meanwhile.
 	dir, err := filepath.EvalSymlinks(link)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	sayTo(c.ErrOrStderr())(link + " is " + dir)
-	return dir, nil
+	return []string{dir}, nil
 }
 
 // oneOrLatest accepts one argument, or none for the newest run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/report"
 	"lockbench/internal/shellword"
 	"lockbench/scenarios"
 )
@@ -24,7 +25,7 @@ func newListCommand() *cobra.Command {
 		Short: "List scenarios, locks, faults and other names, or print one in full",
 		Long: `list prints one line for each name that a scenario or a command line can use. With a
 KIND it prints the names of that kind:
-` + "  " + folded(strings.Join(kindNames(), ", "), 2, 85) + `.
+` + "  " + report.Wrap(strings.Join(kindNames(), ", "), 2, 85) + `.
 With a NAME it prints the YAML of a scenario, and the description, options and
 capabilities of anything else.`,
 		Example: `  lockbench list locks
@@ -85,7 +86,7 @@ func listArgs(c *cobra.Command, args []string) error {
 		if calls := listCalls(args[1]); len(calls) > 0 {
 			return usagef("no %s is called %q; use: %s", k.one, args[1], strings.Join(calls, ", or: "))
 		}
-		return usagef("no %s is called %q; %s", k.one, args[1], didYouMean(args[1], namesOf(k.names())))
+		return usagef("no %s is called %q; %s", k.one, args[1], didYouMean(args[1], k.all()))
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	if !known || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return namesOf(k.names()), cobra.ShellCompDirectiveNoFileComp
+	return k.all(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeScenarios offers the embedded scenarios, and files.
@@ -127,7 +128,7 @@ func printNamed(w io.Writer, k kind) error {
 	}
 	lines := []string{k.one + " " + n.Name}
 	add := func(indent int, text string) {
-		lines = append(lines, strings.Repeat(" ", indent)+folded(text, indent, columns))
+		lines = append(lines, strings.Repeat(" ", indent)+report.Wrap(text, indent, columns))
 	}
 	add(2, n.About)
 	if n.Notes != "" {

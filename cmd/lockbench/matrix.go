@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -106,18 +108,14 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 		return err
 	}
 	given := c.Flags().Changed
-	for name, n := range map[string]int{"episodes": f.episodes, "parallel": f.parallel} {
-		if given(name) && n < 1 {
-			return usagef("--%s wants a number of at least 1, not %d", name, n)
-		}
+	if err := errors.Join(inRange(c, "episodes", f.episodes, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, math.MaxInt)); err != nil {
+		return err
 	}
 	switch {
 	case given("budget") && f.budget <= 0:
 		return usagef("--budget must be positive, such as 2h")
 	case f.budget > scenarios.RunMax:
 		return usagef("--budget: %v is too long: at most %v", f.budget, scenarios.RunMax)
-	case f.episodes > scenarios.EpisodesMax:
-		return usagef("--episodes wants a number of at most %d, not %d", scenarios.EpisodesMax, f.episodes)
 	case f.seeds != "" && f.episodes > 0:
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
@@ -190,7 +188,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 		}
 	}
 	say := sayWithin(c)
-	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, count(len(chosen), "scenario"), strings.Join(where, ", "))
+	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), strings.Join(where, ", "))
 	if len(where) == 1 && about[0] != "" {
 		line += ", " + about[0]
 	}
@@ -229,11 +227,7 @@ func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	if m, err = campaign.Read(f.resume); err != nil {
 		return nil, usageError{err.Error()}
 	}
-	var names []string
-	for _, w := range m.Worlds {
-		names = append(names, w.World)
-	}
-	f.worlds, f.given = strings.Join(names, ","), m.Servers
+	f.worlds, f.given = strings.Join(namesOf(m.Worlds, func(w campaign.World) string { return w.World }), ","), m.Servers
 	return m, nil
 }
 
@@ -405,10 +399,10 @@ func sayWithin(c *cobra.Command) func(text string) {
 				say(line)
 				continue
 			}
-			first, rest, _ := strings.Cut(folded(strings.TrimSpace(line), 0, columns), "\n")
+			first, rest, _ := strings.Cut(report.Wrap(strings.TrimSpace(line), 0, columns), "\n")
 			say(first)
 			if rest != "" {
-				say(indent + folded(rest, len(indent), columns))
+				say(indent + report.Wrap(rest, len(indent), columns))
 			}
 		}
 	}

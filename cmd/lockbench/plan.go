@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
@@ -16,7 +15,7 @@ import (
 // holder are resolved when the step is injected.
 func printDryRun(out io.Writer, j *run.Job) {
 	s := j.Scenario
-	_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, j.Options.Seed, count(s.Episodes, "episode"), count(len(s.Locks), "lock"))
+	_, _ = fmt.Fprintf(out, "%s   seed %d · %s · %s\n", s.Name, j.Options.Seed, report.Plural(s.Episodes, "episode"), report.Plural(len(s.Locks), "lock"))
 	say := func(line string) { _, _ = fmt.Fprintln(out, report.Printable(line)) }
 	printPlan(say, report.TerminalWidth(out), j)
 	if len(j.Plan) == 0 || j.Options.NoFaults {
@@ -41,10 +40,10 @@ func printHead(say func(line string), columns int, j *run.Job) {
 	case j.Parallel == 1:
 		side = " one after another"
 	}
-	say(s.Name + "   " + folded(fmt.Sprintf("seed %d · %s · %s%s · world %s, %s", j.Options.Seed,
-		count(s.Episodes, "episode"), count(len(s.Locks), "lock"), side, j.World.Name(), j.World.About()), len(indent), columns))
+	say(s.Name + "   " + report.Wrap(fmt.Sprintf("seed %d · %s · %s%s · world %s, %s", j.Options.Seed,
+		report.Plural(s.Episodes, "episode"), report.Plural(len(s.Locks), "lock"), side, j.World.Name(), j.World.About()), len(indent), columns))
 	for _, p := range j.Passed {
-		say(indent + folded(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent), columns))
+		say(indent + report.Wrap(fmt.Sprintf("(not %s: %v; `lockbench doctor` says more)", p.World, p.Err), len(indent), columns))
 	}
 }
 
@@ -53,7 +52,7 @@ func printPlan(say func(line string), columns int, j *run.Job) {
 	s := j.Scenario
 	for _, u := range s.Locks {
 		if u.Module != "" {
-			say("module     " + folded(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11, columns))
+			say("module     " + report.Wrap(fmt.Sprintf("%s is %s, SHA-256 %.12s...", u.Name, u.Module, u.Sum), 11, columns))
 		}
 	}
 	switch {
@@ -72,36 +71,8 @@ func printPlan(say func(line string), columns int, j *run.Job) {
 	if slices.ContainsFunc(s.Faults, func(step nemesis.Step) bool { return step.Fault == nemesis.RandomFaults }) {
 		of = "others in each episode, in the first: "
 	}
-	say("plan       " + folded(of+strings.Join(steps, "; "), 11, columns))
+	say("plan       " + report.Wrap(of+strings.Join(steps, "; "), 11, columns))
 	for _, line := range j.NotConcerned() {
-		say("           " + folded(line, 11, columns))
+		say("           " + report.Wrap(line, 11, columns))
 	}
-}
-
-// folded wraps a text to the columns after an indent, which the caller has written before the first line.
-func folded(text string, indent, columns int) string {
-	var b strings.Builder
-	at := indent
-	for i, word := range strings.Fields(text) {
-		length := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case at+1+length > columns:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(word)
-		at += length
-	}
-	return b.String()
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -27,17 +27,14 @@ Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compa
 			if len(command) == 0 {
 				return errors.New("replay: cannot find the lockbench executable, which is needed to start the simulation")
 			}
-			if len(args) == 0 {
-				latest, err := latestRun(c, "replay wants a results folder or a sim.json")
-				if err != nil {
-					return err
-				}
-				args = []string{latest}
+			args, err := orLatest(c, args, "a results folder or a sim.json")
+			if err != nil {
+				return err
 			}
 			out := c.OutOrStdout()
 			same, err := search.Replay(c.Context(), command, args[0], func(r search.Replayed) {
 				if r.Identical {
-					_, _ = fmt.Fprintf(out, "%s  seed %d  identical: %s  %s\n", r.Lock, r.Seed, count(r.Events, "event"), r.File)
+					_, _ = fmt.Fprintf(out, "%s  seed %d  identical: %s  %s\n", r.Lock, r.Seed, report.Plural(r.Events, "event"), r.File)
 					return
 				}
 				_, _ = fmt.Fprintf(out, "%s  seed %d  differs from line %d on  %s\n  was  %.200s\n  is   %.200s\n", r.Lock, r.Seed, r.Line, r.File, r.Was, r.Is)

@@ -24,12 +24,9 @@ folder is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
 		Args:    oneOrLatest("a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				latest, err := latestRun(c, "report wants a results folder")
-				if err != nil {
-					return err
-				}
-				args = []string{latest}
+			args, err := orLatest(c, args, "a results folder")
+			if err != nil {
+				return err
 			}
 			pages, err := rewrite(args[0])
 			if err != nil {
@@ -76,9 +73,6 @@ func rewriteRun(dir string) error {
 			return err
 		}
 		if err := b.WriteResult(b.Result); err != nil {
-			return err
-		}
-		if b, err = report.Load(dir); err != nil { // its histories are now in the order of the result
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
+	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
@@ -31,8 +32,8 @@ type runFlags struct {
 	duration  time.Duration
 	clients   int
 	keys      int
-	ttl, wait durationFlag
-	hold      rangeFlag
+	ttl, wait parsedFlag[time.Duration]
+	hold      parsedFlag[nemesis.Range]
 	parallel  int
 	noFaults  bool
 	until     bool
@@ -88,6 +89,8 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes (default: from the scenario)")
 	fl.IntVar(&f.clients, "clients", 0, "the number of clients that compete for each lock")
 	fl.IntVar(&f.keys, "keys", 0, "the number of keys for which they compete")
+	f.ttl.kind, f.wait.kind, f.hold.kind = "duration", "duration", "duration or A..B"
+	f.ttl.parse, f.wait.parse, f.hold.parse = scenarios.ParseDuration, scenarios.ParseDuration, scenarios.ParseRange
 	fl.Var(&f.ttl, "ttl", "the length of the lease that clients request")
 	fl.Var(&f.wait, "wait", "how long an acquire may wait")
 	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
@@ -116,20 +119,9 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 			return run.Options{}, err
 		}
 	}
-	for _, number := range []struct {
-		name  string
-		value int
-		most  int
-	}{
-		{"episodes", f.episodes, scenarios.EpisodesMax}, {"keys", f.keys, scenarios.KeysMax},
-		{"clients", f.clients, math.MaxInt}, {"parallel", f.parallel, math.MaxInt},
-	} {
-		switch {
-		case c.Flags().Changed(number.name) && number.value < 1:
-			return run.Options{}, usagef("--%s wants a number of at least 1, not %d", number.name, number.value)
-		case number.value > number.most:
-			return run.Options{}, usagef("--%s wants a number of at most %d, not %d", number.name, number.most, number.value)
-		}
+	if err := errors.Join(inRange(c, "episodes", f.episodes, scenarios.EpisodesMax), inRange(c, "keys", f.keys, scenarios.KeysMax),
+		inRange(c, "clients", f.clients, math.MaxInt), inRange(c, "parallel", f.parallel, math.MaxInt)); err != nil {
+		return run.Options{}, err
 	}
 	if c.Flags().Changed("duration") && c.Flags().Changed("episodes") {
 		return run.Options{}, usagef("--duration and --episodes: give one of them; both determine when the run ends")
@@ -236,10 +228,4 @@ func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) strin
 	return again(c, []string{scenario}, put{"world", w.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 }
 
-func worldNames() []string {
-	var names []string
-	for _, w := range run.Worlds(run.WorldOptions{}) {
-		names = append(names, w.Name())
-	}
-	return names
-}
+func worldNames() []string { return namesOf(run.Worlds(run.WorldOptions{}), world.World.Name) }

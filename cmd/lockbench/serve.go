@@ -104,8 +104,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 
 // soFar judges a history that may not have ended.
 func soFar(name string, h *history.History) (report.Lock, error) {
-	l, err := run.JudgeHistory(name, h, checker.Options{})
-	return l, err
+	return run.JudgeHistory(name, h, checker.Options{})
 }
 
 // address is the loopback address and port to listen on.

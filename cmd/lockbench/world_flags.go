@@ -13,6 +13,7 @@ import (
 
 	"lockbench/internal/run"
 	"lockbench/internal/world"
+	"lockbench/service"
 	services "lockbench/service/catalog"
 )
 
@@ -51,9 +52,7 @@ func (f *worldFlags) add(c *cobra.Command) {
 // addWorld adds --world.
 func (f *worldFlags) addWorld(c *cobra.Command, usual string) {
 	c.Flags().StringVar(&f.world, "world", usual, "where: auto or a world from lockbench list worlds")
-	_ = c.RegisterFlagCompletionFunc("world", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append(worldNames(), "auto"), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeName(c, "world", func() []string { return append(worldNames(), "auto") })
 }
 
 // notEmpty is [notEmpty] for these flags and others.
@@ -178,10 +177,4 @@ func (f *serviceFlag) Replace(all []string) error {
 	return nil
 }
 
-func serviceNames() []string {
-	var names []string
-	for _, s := range services.All() {
-		names = append(names, s.Name())
-	}
-	return names
-}
+func serviceNames() []string { return namesOf(services.All(), service.Service.Name) }
