@@ -14,7 +14,7 @@ type harm struct {
 	h *history.History
 	// writes has the writes of the story by the position of their invocation.
 	writes map[int]write
-	alone  bool // the finding concerns one session
+	alone  bool // no two sessions held together
 }
 
 // write is one write of one of the holders.
@@ -38,7 +38,7 @@ type write struct {
 // A history that does not record reads is counted by values instead: writing 18
 // over 102 undoes 85 steps.
 func measureHarm(s *story) harm {
-	m := harm{h: s.h, writes: map[int]write{}, alone: s.b == nil}
+	m := harm{h: s.h, writes: map[int]write{}, alone: !s.together}
 	if s.a == nil {
 		return m
 	}

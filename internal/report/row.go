@@ -143,7 +143,11 @@ func (s *story) holderRows() []row {
 	key := quoteKey(s.key)
 	rows := []row{{at: s.a.granted, who: s.a.name, what: s.acquires(s.a) + " " + key + s.a.lease(s.a.granted).words(), weight: vital}}
 	if s.b != nil {
-		rows = append(rows, row{at: s.b.granted, who: s.b.name, what: s.acquires(s.b) + " " + key, note: "both hold from", weight: vital})
+		r := row{at: s.b.granted, who: s.b.name, what: s.acquires(s.b) + " " + key, weight: vital}
+		if s.together {
+			r.note = "both hold from"
+		}
+		rows = append(rows, r)
 	}
 	rows = append(rows, s.workRows(s.a)...)
 	if s.b != nil {
@@ -173,7 +177,7 @@ func (s *story) workRows(t *tenure) []row {
 		if op.Invoke > s.ends {
 			break
 		}
-		if max(op.Invoke, op.Return) <= s.meets && s.b != nil {
+		if max(op.Invoke, op.Return) <= s.meets && s.b != nil && op.F != history.Release {
 			if op.Outcome == history.Done && (op.F == history.Check || op.F == history.Renew) {
 				before = op
 			}
@@ -278,7 +282,7 @@ func (s *story) drawBracket(rows []row) []row {
 		if rows[i].at == s.a.granted && rows[i].who == s.a.name && from < 0 {
 			from = i
 		}
-		if rows[i].who == s.a.name || s.b != nil && rows[i].at == s.meets {
+		if rows[i].who == s.a.name || s.together && rows[i].at == s.meets {
 			to = i
 		}
 	}

@@ -67,6 +67,22 @@ func overstay(t *testing.T) (*history.History, checker.Finding) {
 		Events: []int{1, 2, b - 1, b, show}, Sessions: []string{"3.1", "5.1"}, Event: show}
 }
 
+// token is a crash after which the server counts fencing tokens from 1 again. The first holder had released.
+func token(t *testing.T) (*history.History, checker.Finding) {
+	s := historytest.New(t, "set-nx-fenced")
+	s.Probe(5, history.Episode{Number: 1})
+	a := s.Granted(100, 3, "3.1", "a")
+	s.Checks(120, 3, "3.1")
+	s.Call(130, 3, history.Release, "3.1")
+	s.Nemesis(132, 1, "kill", history.Begins, "", "redis-1")
+	s.Nemesis(133, 1, "kill", history.Bites, "redis-1 (master) gone", "redis-1")
+	s.Event(140, 3, history.Info, history.Release, "3.1", historytest.Failed("connection reset by peer"))
+	s.Nemesis(500, 1, "kill", history.Healed, "", "redis-1")
+	b := s.Granted(600, 5, "5.1", "a")
+	return s.History(), checker.Finding{Rule: "token-fell", Key: "a", Text: `the token of "a" fell from 5 (client 3) to 1 (client 5)`,
+		Events: []int{a, b}, Sessions: []string{"3.1", "5.1"}, Event: b}
+}
+
 // foreign is a history from elsewhere: no plan, no probes, no values, no lock's name.
 func foreign(t *testing.T) (*history.History, checker.Finding) {
 	s := historytest.New(t, "")

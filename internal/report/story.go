@@ -89,6 +89,9 @@ type story struct {
 	// are nil if it concerns none.
 	a, b   *tenure
 	waiter string // the client that was overtaken, if any
+	// together: a had not released when b was granted the lock. Without it the finding is about an answer, such as a
+	// token that fell.
+	together bool
 	// meets is the position from which both held: b's grant, or where the finding was.
 	meets int
 	// ends is the last position of the story.
@@ -126,6 +129,8 @@ func newStory(h *history.History, f checker.Finding) *story {
 	if len(concerned) > 1 {
 		s.b = concerned[len(concerned)-1]
 		s.meets = s.b.granted
+		end, _ := HoldEnd(h, s.a.session)
+		s.together = s.meets < end
 		if s.a.session.Client == s.b.session.Client {
 			s.a.name, s.b.name = "session "+s.a.session.Name, "session "+s.b.session.Name
 		}
@@ -168,7 +173,7 @@ func (s *story) title() string {
 	switch {
 	case s.waiter != "" && a != nil:
 		return fmt.Sprintf("%s granted %s to %s before %s, which had waited for longer", lock, key, a.name, s.waiter)
-	case a == nil || b == nil || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
+	case !s.together || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
 		return lock + ": " + OneLine(s.finding.Text)
 	case s.finding.Class == checker.Overstay:
 		late, other := s.late()

@@ -19,7 +19,8 @@ import (
 
 func TestStory(t *testing.T) {
 	stories := map[string]func(*testing.T) (*history.History, checker.Finding){
-		"failover": failover, "overstay": overstay, "overslept": overslept, "foreign": foreign, "deleted": deleted, "evicted": evicted, "stale": stale, "overtaken": overtaken,
+		"failover": failover, "overstay": overstay, "overslept": overslept, "foreign": foreign, "deleted": deleted, "evicted": evicted, "stale": stale,
+		"overtaken": overtaken, "token": token,
 	}
 	for name, make := range stories {
 		t.Run(name, func(t *testing.T) {

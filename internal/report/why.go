@@ -20,7 +20,7 @@ func (s *story) why() string {
 	case checker.Undetermined:
 		return s.whyUndetermined()
 	}
-	if s.a != nil && (s.b != nil || s.waiter != "") {
+	if s.waiter != "" || s.together && s.finding.Rule != lostUpdateRule { // otherwise the text is the title
 		return OneLine(s.finding.Text)
 	}
 	return ""
