@@ -13,34 +13,24 @@ package mariadb
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"lockbench/locks"
-	"lockbench/locks/internal/plain"
+	"lockbench/locks/internal/sqllock"
 	"lockbench/service/mariadb"
 )
-
-// limit is how long one statement may take, with the connection that it needs.
-const limit = 3 * time.Second
-
-// connectionsMax is how many connections one client opens at most: one for each name that it holds, and
-// one for requests.
-const connectionsMax = 8
 
 // quiet drops the log of the client library, which also returns the errors.
 type quiet struct{}
 
 func (quiet) Print(...any) {}
 
-// connect makes a client's pool. The pool connects when it is first used.
+// connect makes a client's pool.
 func connect(c locks.Client, lock string) (*sql.DB, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != mariadb.Name || len(nodes) == 0 {
@@ -60,112 +50,45 @@ func connect(c locks.Client, lock string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", lock, err)
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(connectionsMax)
-	db.SetMaxIdleConns(connectionsMax)
-	return db, nil
+	return sqllock.Open(connector), nil
 }
 
-// sessions are the connections of a client's pool that hold locks.
-type sessions struct {
-	db *sql.DB
-
-	mu   sync.Mutex
-	held map[*sql.Conn]struct{}
-}
-
-// take takes a connection out of the pool until it is put back.
-func (s *sessions) take(ctx context.Context) (*sql.Conn, error) {
-	c, err := s.db.Conn(ctx)
-	if err != nil {
-		return nil, err
+// session returns the opener of a lock that a connection holds.
+func session(s sqllock.Session) locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		db, err := connect(c, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		return s.Locker(db), nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil {
-		s.held = map[*sql.Conn]struct{}{}
-	}
-	s.held[c] = struct{}{}
-	return c, nil
 }
 
-// put puts a connection back. If it may still hold a lock, it is closed, which releases the lock.
-func (s *sessions) put(c *sql.Conn, clean bool) {
-	s.mu.Lock()
-	_, held := s.held[c]
-	delete(s.held, c)
-	s.mu.Unlock()
-	if !held {
-		return
-	}
-	if !clean {
-		_ = c.Raw(func(any) error { return driver.ErrBadConn }) // the pool closes such a one
-	}
-	_ = c.Close()
-}
-
-// Close closes all connections, which releases their locks.
-func (s *sessions) Close() error {
-	s.mu.Lock()
-	held := slices.Collect(maps.Keys(s.held))
-	s.mu.Unlock()
-	for _, c := range held {
-		s.put(c, false)
-	}
-	return s.db.Close()
-}
-
-// lease is a lock that a connection holds.
-type lease struct {
-	by         *sessions
-	lock, name string
-	own        *sql.Conn // nil: a connection of the pool holds it
-	// free releases the lock. It reports false if the connection did not hold it.
-	free func(ctx context.Context) (held bool, err error)
-
-	mu    sync.Mutex
-	ended bool // its own connection was put back
-}
-
-// Release releases the lock, and puts its connection back.
-func (l *lease) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return locks.ErrNotHeld
-	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	held, err := l.free(ctx)
-	l.by.put(l.own, err == nil)
-	l.ended = l.own != nil
-	switch {
-	case l.own != nil && over(err):
-		return locks.ErrNotHeld
-	case err != nil:
-		return fmt.Errorf("%s: release %q: %w", l.lock, l.name, err)
-	case !held:
-		return locks.ErrNotHeld
-	}
-	return nil
-}
-
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, limit)
-}
-
-// ending is the context of a release. It ignores the end of the caller's context, because a lock
-// that is not released is held for as long as its connection lives.
-func ending(ctx context.Context) (context.Context, context.CancelFunc) {
-	return bounded(context.WithoutCancel(ctx))
-}
-
-// leaseless returns the one name of a request to a lock without leases.
-func leaseless(r locks.Request) (string, error) {
-	if r.TTL != 0 {
-		return "", fmt.Errorf("%w: a ttl of %v; what is held ends with its connection, and with nothing else", locks.ErrUnsupported, r.TTL)
-	}
-	return plain.Key(r)
+// NewGetLock returns the opener of mysql-get-lock. Each lock is acquired, held and released on a connection of its own; for
+// pooled see [sqllock.Session]. Names of GET_LOCK belong to the whole server, so they get a prefix.
+func NewGetLock(pooled bool) locks.Opener {
+	const prefix = "lock."
+	return session(sqllock.Session{
+		Name: "mysql-get-lock", Pooled: pooled,
+		Take: func(ctx context.Context, on sqllock.Conn, name string) error {
+			var granted sql.NullBool
+			err := on.QueryRowContext(ctx, "SELECT GET_LOCK(?, 0)", prefix+name).Scan(&granted)
+			switch {
+			case err != nil:
+				return err
+			case !granted.Valid:
+				return errors.New("GET_LOCK answers NULL")
+			case !granted.Bool:
+				return locks.ErrTaken
+			}
+			return nil
+		},
+		Free: func(ctx context.Context, on sqllock.Conn, name string) (bool, error) {
+			var held sql.NullBool // 0: another session has it; NULL: none has
+			err := on.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", prefix+name).Scan(&held)
+			return held.Bool, err
+		},
+	})
 }
 
 // Error codes of the server: no such table, a row that exists already, a row that another
@@ -177,32 +100,91 @@ const (
 	deadlock     = 1213
 )
 
-// over tells whether an error says that nothing was sent on a connection of one's own, since that had
-// ended before: with its session what it held is over.
-func over(err error) bool {
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
-}
-
-// said tells whether an error is an answer of the server with one of the numbers.
-func said(err error, numbers ...uint16) bool {
-	var answer *mysql.MySQLError
-	return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
-}
-
-// made calls do, and makes the table if there is none: then nothing was done.
-func made(ctx context.Context, on execer, table string, do func() error) error {
-	err := do()
-	if !said(err, noSuchTable) {
-		return err
+// answers returns a function that reports whether an error is an answer of the server with one of the numbers.
+func answers(numbers ...uint16) func(error) bool {
+	return func(err error) bool {
+		var answer *mysql.MySQLError
+		return errors.As(err, &answer) && slices.Contains(numbers, answer.Number)
 	}
-	if _, err := on.ExecContext(ctx, table); err != nil {
-		return fmt.Errorf("make the table: %w", err)
-	}
-	return do()
 }
 
-// execer is a connection, or a pool of them.
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+// table returns a table that is created if it is missing.
+func table(create string) sqllock.Table {
+	return sqllock.Table{Create: "CREATE TABLE IF NOT EXISTS " + create + " ENGINE=InnoDB", Missing: answers(noSuchTable), Exists: answers()}
+}
+
+var lockNames = table("lock_names (name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY)")
+
+// NewForUpdate returns the opener of mysql-for-update: a row for each name, locked by a SELECT in a
+// transaction, and released by its commit.
+func NewForUpdate() locks.Opener {
+	refused := answers(lockTimeout, deadlock)
+	return session(sqllock.Session{
+		Name: "mysql-for-update", Refused: "ROLLBACK",
+		Take: func(ctx context.Context, on sqllock.Conn, name string) error {
+			err := selectName(ctx, on, name)
+			if errors.Is(err, sql.ErrNoRows) {
+				if _, err := on.ExecContext(ctx, "ROLLBACK"); err != nil {
+					return err
+				}
+				if _, err := on.ExecContext(ctx, "INSERT IGNORE INTO lock_names (name) VALUES (?)", name); err != nil {
+					return err
+				}
+				err = selectName(ctx, on, name)
+			}
+			if refused(err) {
+				return locks.ErrTaken
+			}
+			return err
+		},
+		Free: func(ctx context.Context, on sqllock.Conn, _ string) (bool, error) {
+			_, err := on.ExecContext(ctx, "COMMIT")
+			return true, err
+		},
+	})
+}
+
+// selectName begins a transaction that locks the row of a name.
+func selectName(ctx context.Context, on sqllock.Conn, name string) error {
+	return lockNames.Do(ctx, on, func() error {
+		if _, err := on.ExecContext(ctx, "START TRANSACTION"); err != nil {
+			return err
+		}
+		return on.QueryRowContext(ctx, "SELECT name FROM lock_names WHERE name = ? FOR UPDATE NOWAIT", name).Scan(new(string))
+	})
+}
+
+const (
+	clearRow = "DELETE FROM lock_rows WHERE name = ? AND until <= SYSDATE(6)"
+	takeRow  = "INSERT INTO lock_rows (name, holder, until) VALUES (?, ?, SYSDATE(6) + INTERVAL ? MICROSECOND)"
+	freeRow  = "DELETE FROM lock_rows WHERE name = ? AND holder = ? AND until > SYSDATE(6)"
+	renewRow = "UPDATE lock_rows SET until = SYSDATE(6) + INTERVAL ? MICROSECOND WHERE name = ? AND holder = ? AND until > SYSDATE(6)"
+)
+
+// NewRow returns the opener of mysql-row: a row for each name under a unique index, with an end by
+// the server's clock. An acquire deletes a row whose end has passed, and then inserts its own.
+func NewRow() locks.Opener {
+	rolledBack := answers(deadlock)
+	refused := answers(duplicateKey, deadlock, lockTimeout) // the last two were rolled back
+	row := sqllock.Row{
+		Name: "mysql-row", Renew: renewRow, Free: freeRow,
+		Table: table("lock_rows (name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY KEY, holder VARCHAR(64) NOT NULL, until DATETIME(6) NOT NULL)"),
+		Take: func(ctx context.Context, on sqllock.Conn, name, holder string, ttl time.Duration) (int64, error) {
+			_, err := on.ExecContext(ctx, clearRow, name)
+			if err == nil || rolledBack(err) {
+				_, err = on.ExecContext(ctx, takeRow, name, holder, ttl.Microseconds())
+			}
+			if refused(err) {
+				err = locks.ErrTaken
+			}
+			return 0, err
+		},
+	}
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		db, err := connect(c, row.Name)
+		if err != nil {
+			return nil, err
+		}
+		return row.Locker(db, c), nil
+	}
 }

@@ -1,190 +1,165 @@
-// Package postgres has the locks that people make of PostgreSQL, with the client pgx:
+// Package postgres has the usual locks in PostgreSQL, with the client pgx under database/sql:
 //
 //	pg-advisory       pg_try_advisory_lock, held by a connection
 //	pg-advisory-xact  pg_try_advisory_xact_lock, held by a transaction
 //	pg-row            a row for each name, with an end by the server's clock and a number
 //
-// The first two have no lease. Their hold ends with the server or the connection, and the
-// client is not notified and works on. A connection that is only silent holds on until
-// the server's TCP gives it up.
+// The first two have no lease. They lose the lock with the server or the connection, and the client gets no notice of it. The
+// server keeps the lock of a silent connection until its TCP gives up.
 package postgres
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"lockbench/locks"
-	"lockbench/locks/internal/plain"
+	"lockbench/locks/internal/sqllock"
 	"lockbench/service/postgres"
 )
 
-// limit is how long one statement may take, with the connection that it needs.
-const limit = 3 * time.Second
-
-// connectionsMax is how many connections one client opens at most: one for each name that it holds, and
-// one for requests.
-const connectionsMax = 8
-
-// connect makes a client's pool. The pool connects when it is first used.
-func connect(ctx context.Context, c locks.Client, lock string) (*pgxpool.Pool, error) {
+// connect makes a client's pool.
+func connect(c locks.Client, lock string) (*sql.DB, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != postgres.Name || len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: %w: it needs a PostgreSQL", lock, locks.ErrUnsupported)
 	}
-	cfg, err := pgxpool.ParseConfig("postgres://" + nodes[0].Addr + "/?sslmode=disable")
+	cfg, err := pgx.ParseConfig("postgres://" + nodes[0].Addr + "/?sslmode=disable")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", lock, err)
 	}
-	to, params := cfg.ConnConfig, c.Store.Params
-	to.User, to.Password, to.Database = params[postgres.User], params[postgres.Password], params[postgres.Database]
+	params := c.Store.Params
+	cfg.User, cfg.Password, cfg.Database = params[postgres.User], params[postgres.Password], params[postgres.Database]
 	if schema := params[postgres.Schema]; schema != "" {
-		to.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
+		cfg.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	}
-	cfg.MaxConns = connectionsMax
 	if c.Store.Dial != nil {
-		cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		cfg.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return c.Store.Dial(ctx, network, addr)
 		}
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", lock, err)
-	}
-	return pool, nil
+	return sqllock.Open(stdlib.GetConnector(*cfg)), nil
 }
 
-// session is a connection of a pool, with one user at a time.
-type session struct {
-	*pgx.Conn
-	of *pgxpool.Conn // nothing once it was put back
-}
-
-// sessions are the connections of a client's pool that hold locks.
-type sessions struct {
-	pool *pgxpool.Pool
-
-	mu   sync.Mutex
-	held map[*session]struct{}
-}
-
-// take takes a connection out of the pool until it is put back.
-func (s *sessions) take(ctx context.Context) (*session, error) {
-	c, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own := &session{c.Conn(), c}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil {
-		s.held = map[*session]struct{}{}
-	}
-	s.held[own] = struct{}{}
-	return own, nil
-}
-
-// put puts a connection back. If it may still hold a lock, it is closed, which releases the lock.
-func (s *sessions) put(own *session, clean bool) {
-	s.mu.Lock()
-	_, held := s.held[own]
-	delete(s.held, own)
-	s.mu.Unlock()
-	switch {
-	case !held:
-	case clean:
-		own.of.Release()
-	default:
-		// At once: pgx itself, when a context ends, asks the server to stop what it does, and
-		// waits for the answer before it closes.
-		_ = own.PgConn().Conn().Close() // it may be broken already
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = own.of.Hijack().Close(ctx)
+// session returns the opener of a lock that a connection holds.
+func session(s sqllock.Session) locks.Opener {
+	// When a context ends, pgx itself asks the server to stop the statement, and waits for the answer before it closes.
+	s.Cut = func(conn any) { _ = conn.(*stdlib.Conn).Conn().PgConn().Conn().Close() }
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		db, err := connect(c, s.Name)
+		if err != nil {
+			return nil, err
+		}
+		return s.Locker(db), nil
 	}
 }
 
-// over tells whether a connection was closed, and with its session what it held is gone.
-func (s *sessions) over(own *session) bool {
-	s.mu.Lock()
-	_, held := s.held[own]
-	s.mu.Unlock()
-	if held && !own.IsClosed() {
-		return false
-	}
-	s.put(own, false)
-	return true
+// Advisory locks have numbers of 64 bits, which the server computes from names.
+const (
+	tryAdvisory      = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
+	tryInTransaction = "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))"
+	unlock           = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
+)
+
+// NewAdvisory returns the opener of pg-advisory. Each lock is acquired, held and released on a connection of its own; for
+// pooled see [sqllock.Session].
+func NewAdvisory(pooled bool) locks.Opener {
+	return session(sqllock.Session{
+		Name: "pg-advisory", Pooled: pooled,
+		Take: func(ctx context.Context, on sqllock.Conn, name string) error { return try(ctx, on, tryAdvisory, name) },
+		Free: func(ctx context.Context, on sqllock.Conn, name string) (held bool, err error) {
+			err = on.QueryRowContext(ctx, unlock, name).Scan(&held)
+			return held, err
+		},
+	})
 }
 
-// Close closes all connections, which releases their locks.
-func (s *sessions) Close() error {
-	s.mu.Lock()
-	held := slices.Collect(maps.Keys(s.held))
-	s.mu.Unlock()
-	for _, c := range held {
-		s.put(c, false)
-	}
-	s.pool.Close()
-	return nil
+// NewAdvisoryXact returns the opener of pg-advisory-xact. A lock is held while a transaction is open, and released by its
+// commit.
+func NewAdvisoryXact() locks.Opener {
+	return session(sqllock.Session{
+		Name: "pg-advisory-xact", Refused: "ROLLBACK",
+		Take: func(ctx context.Context, on sqllock.Conn, name string) error {
+			if _, err := on.ExecContext(ctx, "BEGIN"); err != nil {
+				return err
+			}
+			return try(ctx, on, tryInTransaction, name)
+		},
+		Free: func(ctx context.Context, on sqllock.Conn, _ string) (bool, error) {
+			_, err := on.ExecContext(ctx, "COMMIT")
+			return true, err
+		},
+	})
 }
 
-// lease is a lock that a connection holds.
-type lease struct {
-	by         *sessions
-	lock, name string
-	own        *session // nil: a connection of the pool holds it
-	// free releases the lock. It reports false if the connection did not hold it.
-	free func(ctx context.Context) (held bool, err error)
-
-	mu    sync.Mutex
-	ended bool // its own connection was put back
-}
-
-// Release releases the lock, and puts its connection back.
-func (l *lease) Release(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return locks.ErrNotHeld
+// try executes a statement that returns whether a lock was granted.
+func try(ctx context.Context, on sqllock.Conn, statement, name string) error {
+	granted := false
+	if err := on.QueryRowContext(ctx, statement, name).Scan(&granted); err != nil {
+		return err
 	}
-	l.ended = l.own != nil
-	if l.own != nil && l.by.over(l.own) {
-		return locks.ErrNotHeld
-	}
-	ctx, cancel := ending(ctx)
-	defer cancel()
-	held, err := l.free(ctx)
-	l.by.put(l.own, err == nil)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: release %q: %w", l.lock, l.name, err)
-	case !held:
-		return locks.ErrNotHeld
+	if !granted {
+		return locks.ErrTaken
 	}
 	return nil
 }
 
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, limit)
-}
+// A row is never deleted, because it counts the grants of its name.
+const (
+	createRows = `CREATE TABLE IF NOT EXISTS lock_rows
+		(name text PRIMARY KEY, holder text, until timestamptz NOT NULL, fence bigint NOT NULL)`
+	takeRow = `INSERT INTO lock_rows AS r (name, holder, until, fence)
+		VALUES ($1, $2, clock_timestamp() + $3 * interval '1 microsecond', 1)
+		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until, fence = r.fence + 1
+		WHERE r.until <= clock_timestamp() RETURNING fence`
+	renewRow = `UPDATE lock_rows SET until = clock_timestamp() + $1 * interval '1 microsecond'
+		WHERE name = $2 AND holder = $3 AND until > clock_timestamp()`
+	freeRow = `UPDATE lock_rows SET until = '-infinity', holder = NULL
+		WHERE name = $1 AND holder = $2 AND until > clock_timestamp()`
+)
 
-// ending is the context of a release. It ignores the end of the caller's context, because a lock
-// that is not released is held for as long as its connection lives.
-func ending(ctx context.Context) (context.Context, context.CancelFunc) {
-	return bounded(context.WithoutCancel(ctx))
-}
+// Error codes of the server: no table, and a table that two clients create at once.
+const (
+	undefinedTable  = "42P01"
+	uniqueViolation = "23505"
+	duplicateTable  = "42P07"
+)
 
-// leaseless returns the one name of a request to a lock without leases.
-func leaseless(r locks.Request) (string, error) {
-	if r.TTL != 0 {
-		return "", fmt.Errorf("%w: a ttl of %v; what is held ends with its connection, and with nothing else", locks.ErrUnsupported, r.TTL)
+// NewRow returns the opener of pg-row: a row for each name has its holder, its end by the server's clock, and the number of
+// grants, which is the token. One statement takes a row that is new or whose end has passed.
+func NewRow() locks.Opener {
+	row := sqllock.Row{
+		Name: "pg-row", Fenced: true, Renew: renewRow, Free: freeRow,
+		Table: sqllock.Table{Create: createRows, Missing: answers(undefinedTable), Exists: answers(uniqueViolation, duplicateTable)},
+		Take: func(ctx context.Context, on sqllock.Conn, name, holder string, ttl time.Duration) (number int64, err error) {
+			err = on.QueryRowContext(ctx, takeRow, name, holder, ttl.Microseconds()).Scan(&number)
+			if errors.Is(err, sql.ErrNoRows) {
+				err = locks.ErrTaken
+			}
+			return number, err
+		},
 	}
-	return plain.Key(r)
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		db, err := connect(c, row.Name)
+		if err != nil {
+			return nil, err
+		}
+		return row.Locker(db, c), nil
+	}
+}
+
+// answers returns a function that reports whether an error is an answer of the server with one of the codes.
+func answers(codes ...string) func(error) bool {
+	return func(err error) bool {
+		var answer *pgconn.PgError
+		return errors.As(err, &answer) && slices.Contains(codes, answer.Code)
+	}
 }

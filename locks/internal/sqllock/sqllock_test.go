@@ -1,4 +1,4 @@
-package mariadb_test
+package sqllock_test
 
 import (
 	"context"
@@ -11,8 +11,10 @@ import (
 	"lockbench/internal/world/local"
 	"lockbench/locks"
 	"lockbench/locks/mariadb"
+	"lockbench/locks/postgres"
 	"lockbench/service"
-	of "lockbench/service/mariadb"
+	mariadbservice "lockbench/service/mariadb"
+	postgresservice "lockbench/service/postgres"
 )
 
 // lockers opens clients of locks on a real server.
@@ -46,7 +48,7 @@ func (l *lockers) acquire(what string, by locks.Locker, ttl time.Duration, want 
 	l.t.Helper()
 	lease, err := by.Acquire(l.ctx, locks.Request{Keys: []string{l.t.Name()}, TTL: ttl})
 	if !errors.Is(err, want) {
-		l.t.Fatalf("%s: it answers %v, want %v", what, err, want)
+		l.t.Fatalf("%s: got %v, want %v", what, err, want)
 	}
 	return lease
 }
@@ -54,15 +56,28 @@ func (l *lockers) acquire(what string, by locks.Locker, ttl time.Duration, want 
 func (l *lockers) release(what string, lease locks.Lease, want error) {
 	l.t.Helper()
 	if err := lease.Release(l.ctx); !errors.Is(err, want) {
-		l.t.Fatalf("%s: it answers %v, want %v", what, err, want)
+		l.t.Fatalf("%s: got %v, want %v", what, err, want)
 	}
 }
 
-func TestLocks(t *testing.T) {
-	w := local.New(local.Options{Services: []service.Service{of.Service{}}})
-	needs.OrSkip(t, of.Name, w.Ready(t.Context()))
-	form, _ := service.Find(of.Service{}, locks.Single)
-	err := w.Run(t.Context(), world.Spec{Service: of.Service{}, Topology: form, Clients: 30}, func(ctx context.Context, c world.Cluster) error {
+func TestPostgres(t *testing.T) {
+	run(t, postgresservice.Service{}, map[string]locks.Opener{
+		"pg-advisory": postgres.NewAdvisory(false), "pg-advisory-xact": postgres.NewAdvisoryXact(),
+	}, postgres.NewAdvisory(true), postgres.NewRow())
+}
+
+func TestMariaDB(t *testing.T) {
+	run(t, mariadbservice.Service{}, map[string]locks.Opener{
+		"mysql-get-lock": mariadb.NewGetLock(false), "mysql-for-update": mariadb.NewForUpdate(),
+	}, mariadb.NewGetLock(true), mariadb.NewRow())
+}
+
+// run tests the locks of a service on a real server.
+func run(t *testing.T, s service.Service, sessions map[string]locks.Opener, pooled, rows locks.Opener) {
+	w := local.New(local.Options{Services: []service.Service{s}})
+	needs.OrSkip(t, s.Name(), w.Ready(t.Context()))
+	form, _ := service.Find(s, locks.Single)
+	err := w.Run(t.Context(), world.Spec{Service: s, Topology: form, Clients: 30}, func(ctx context.Context, c world.Cluster) error {
 		on := &lockers{ctx: ctx, cluster: c}
 		test := func(name string, do func(t *testing.T)) {
 			t.Run(name, func(t *testing.T) {
@@ -70,11 +85,11 @@ func TestLocks(t *testing.T) {
 				do(t)
 			})
 		}
-		for name, opener := range map[string]locks.Opener{"mysql-get-lock": mariadb.NewGetLock(false), "mysql-for-update": mariadb.NewForUpdate()} {
+		for name, opener := range sessions {
 			test(name, func(*testing.T) { session(on, opener) })
 		}
-		test("pool", func(*testing.T) { pool(on, mariadb.NewGetLock(true)) })
-		test("row", func(t *testing.T) { row(t, on, mariadb.NewRow()) })
+		test("pool", func(*testing.T) { pool(on, pooled) })
+		test("row", func(t *testing.T) { row(t, on, rows) })
 		return nil
 	})
 	if err != nil {
@@ -83,7 +98,7 @@ func TestLocks(t *testing.T) {
 }
 
 // A lock that a session holds is granted to no other session, not even on another connection of the same
-// client. It is free after a release, and after the client is closed.
+// client. It is free after a release and after the client is closed.
 func session(on *lockers, opener locks.Opener) {
 	on.t.Helper()
 	a, b := on.open(opener), on.open(opener)
@@ -91,9 +106,9 @@ func session(on *lockers, opener locks.Opener) {
 	on.acquire("held by another client", b, 0, locks.ErrTaken)
 	on.acquire("held by itself", a, 0, locks.ErrTaken)
 	on.acquire("with a lease", b, time.Second, locks.ErrUnsupported)
-	on.release("what is held", held, nil)
-	on.release("what was given back", held, locks.ErrNotHeld)
-	held = on.acquire("given back", b, 0, nil)
+	on.release("held", held, nil)
+	on.release("released before", held, locks.ErrNotHeld)
+	held = on.acquire("released", b, 0, nil)
 	if err := b.Close(); err != nil {
 		on.t.Fatal(err)
 	}
@@ -105,22 +120,21 @@ func session(on *lockers, opener locks.Opener) {
 			return
 		}
 		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) {
-			on.t.Fatalf("its holder's connection is closed, and it answers %v", err)
+			on.t.Fatalf("its holder's connection is closed, and the result is %v", err)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// Through a pool the connection that is handed out again is granted what it holds.
+// On a connection of the pool, the session that holds a lock is granted it again.
 func pool(on *lockers, opener locks.Opener) {
 	on.t.Helper()
 	a := on.open(opener)
 	on.acquire("free", a, 0, nil)
-	on.acquire("held, and asked for on the same connection", a, 0, nil)
+	on.acquire("held by the same connection", a, 0, nil)
 }
 
-// A row is free when it is given back and when its time is over, and what was another's by then
-// is left alone.
+// A row is free when it is released and when its lease is over. A release after that does not free the next holder's row.
 func row(t *testing.T, on *lockers, opener locks.Opener) {
 	a, b := on.open(opener), on.open(opener)
 	held := on.acquire("free", a, time.Minute, nil)
@@ -138,19 +152,19 @@ func row(t *testing.T, on *lockers, opener locks.Opener) {
 			break
 		}
 		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) {
-			t.Fatalf("its time is over, and it answers %v", err)
+			t.Fatalf("its time is over, and the result is %v", err)
 		}
 		time.Sleep(time.Millisecond)
 	}
-	on.release("what ran out", held, locks.ErrNotHeld)
+	on.release("expired", held, locks.ErrNotHeld)
 	if err := held.(locks.Renewer).Renew(on.ctx, time.Minute); !errors.Is(err, locks.ErrNotHeld) {
-		t.Errorf("it ran out, and a renewal answers %v", err)
+		t.Errorf("it ran out, and a renewal returns %v", err)
 	}
 	if x, fenced := held.(locks.Fenced); fenced {
 		if y := next.(locks.Fenced); y.Token() <= x.Token() {
 			t.Errorf("tokens are %d, and then %d", x.Token(), y.Token())
 		}
 	}
-	on.release("what is held", next, nil)
-	on.acquire("given back", a, time.Minute, nil)
+	on.release("held", next, nil)
+	on.acquire("released", a, time.Minute, nil)
 }
