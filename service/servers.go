@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 )
@@ -80,25 +79,6 @@ type Status struct {
 	Running bool  // the process exists, paused or not
 	Paused  bool  // the process is stopped
 	Why     error // why the node cannot answer; nil: it should
-}
-
-// Shell is a service whose nodes can be checked by a shell in a container.
-type Shell interface {
-	// Ping returns a command, and the output of the command if the node at the address is well.
-	Ping(at netip.AddrPort) (command, answer string)
-	// Pong returns the bytes that a node sends as an answer.
-	Pong() []byte
-}
-
-// BashAsks returns a command for [Shell.Ping] of services that have no command of their own. It
-// connects, sends a text in the escapes of printf, and prints the given number of characters of the
-// answer; 0: its first line. The image must have bash.
-func BashAsks(at netip.AddrPort, text string, characters int) string {
-	read := "read -r"
-	if characters > 0 {
-		read += fmt.Sprint(" -n ", characters)
-	}
-	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; printf "%s" >&3; %s said <&3; echo "$said"'`, at.Addr(), at.Port(), text, read)
 }
 
 // Names returns the names of services.

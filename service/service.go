@@ -14,6 +14,7 @@
 package service
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -64,6 +65,31 @@ type Needs struct {
 	// the programs and their libraries. Program is the path of the first program, without links. Nil:
 	// there are none.
 	Files func(program string) []string
+	// Shell checks nodes in containers. World docker does not run a service without it.
+	Shell Shell
+	// Seed returns one of the programs, and the arguments with which it generates the data of a new
+	// node in an empty folder. The data is generated once for a cluster and copied to each node, at
+	// first and after the node has lost its data. Some programs need to know whether root runs them.
+	// Nil: a new node has no data.
+	Seed func(folder string, asRoot bool) (program string, args []string)
+}
+
+// Shell is how a shell in a container checks a node.
+type Shell struct {
+	// Ping returns a command, and its output if the node at the address is well.
+	Ping func(at netip.AddrPort) (command, answer string)
+	Pong []byte // a node's answer to the command
+}
+
+// BashAsks returns a command for [Shell] of services that have no command of their own. It
+// connects, sends a text in the escapes of printf, and prints the given number of characters of the
+// answer; 0: its first line. The image must have bash.
+func BashAsks(at netip.AddrPort, text string, characters int) string {
+	read := "read -r"
+	if characters > 0 {
+		read += fmt.Sprint(" -n ", characters)
+	}
+	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; printf "%s" >&3; %s said <&3; echo "$said"'`, at.Addr(), at.Port(), text, read)
 }
 
 // Executable is a program of a machine.
@@ -132,12 +158,4 @@ func (p Program) In(folder string) map[string]string {
 		}
 	}
 	return files
-}
-
-// Seeded is a service whose nodes begin with generated data. It is generated once for a cluster and
-// copied to each node, at first and after the node has lost its data.
-type Seeded interface {
-	// Seed returns a program of [Needs] and the arguments with which it generates the data in an empty
-	// folder. Some programs need to know whether root runs them.
-	Seed(folder string, asRoot bool) (program string, args []string)
 }

@@ -10,17 +10,13 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
-	"lockbench/service"
 )
 
-// TestShells: what a shell asks is answered by what the service says that a node answers, and
-// a node that accepts and says nothing has given no sign of life.
+// TestShells checks that the command of each shell accepts the answer of a node, and does not accept a
+// node that sends nothing.
 func TestShells(t *testing.T) {
 	for _, s := range All() {
-		shell, ok := s.(service.Shell)
-		if !ok {
-			continue
-		}
+		shell := s.Needs().Shell
 		t.Run(s.Name(), func(t *testing.T) {
 			l, err := net.Listen("tcp4", "127.0.0.1:0")
 			if err != nil {
@@ -50,8 +46,8 @@ func TestShells(t *testing.T) {
 				_ = cmd.Wait() // its output decides
 				return strings.TrimSpace(out.String())
 			}
-			if got := ask(shell.Pong(), time.Minute); got != answer {
-				t.Errorf("asked %s and answered %q, it says %q, want %q", command, shell.Pong(), got, answer)
+			if got := ask(shell.Pong, time.Minute); got != answer {
+				t.Errorf("asked %s and answered %q, it says %q, want %q", command, shell.Pong, got, answer)
 			}
 			if got := ask(nil, 300*time.Millisecond); got == answer {
 				t.Errorf("no server has answered, but it says %q", got)

@@ -39,10 +39,7 @@ var topologies = []service.Topology{
 // Service is etcd.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -62,6 +59,7 @@ func (Service) Needs() service.Needs {
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "3.4",
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte("HTTP/1.0 200 OK\r\n\r\n")},
 	}
 }
 
@@ -116,11 +114,9 @@ func url(first netip.AddrPort, after int) string {
 	return fmt.Sprintf("http://%s", netip.AddrPortFrom(first.Addr(), first.Port()+uint16(after)))
 }
 
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, `GET /version HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
 }
-
-func (Service) Pong() []byte { return []byte("HTTP/1.0 200 OK\r\n\r\n") }
 
 // Wire returns nil: clients multiplex gRPC calls on one connection, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }

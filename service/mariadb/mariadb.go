@@ -43,11 +43,7 @@ var topologies = operator.Topologies(Name)
 // Service is MariaDB.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Seeded  = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -79,6 +75,8 @@ func (Service) Needs() service.Needs {
 		Version:     version,
 		Least:       fmt.Sprintf("%d.%d", majorMin, minorMin),
 		Files:       files,
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40))},
+		Seed:        seed,
 	}
 }
 
@@ -96,14 +94,11 @@ func files(mariadbd string) []string {
 // newline that is the version of the protocol, and the version of the server.
 const greeting = "MariaDB"
 
-// Ping only connects, because servers send the first message.
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+// shellPing only connects, because servers send the first message.
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return fmt.Sprintf(`bash -c 'exec 3<>/dev/tcp/%s/%d; read -r <&3; read -r -n 40 said <&3; case "$said" in *%[3]s*) echo %[3]s;; esac'`,
 		at.Addr(), at.Port(), greeting), greeting
 }
-
-// Pong returns the part of the greeting that [Service.Ping] reads.
-func (Service) Pong() []byte { return []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40)) }
 
 func version(output string) (text string, enough bool, err error) {
 	return service.ReadVersion(output, versionPattern, "a mariadbd", majorMin, minorMin)
@@ -115,8 +110,8 @@ func (Service) Ports(service.Topology) int { return 1 }
 // Sizes that keep a server small.
 var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-size": "16M"}
 
-// Seed creates the system tables of a server that lets every user in.
-func (Service) Seed(folder string, asRoot bool) (program string, args []string) {
+// seed creates the system tables of a server that lets every user in.
+func seed(folder string, asRoot bool) (program string, args []string) {
 	// With --force it does not look up the name of the machine, which a container does not know.
 	args = append([]string{
 		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--datadir=" + folder,

@@ -47,10 +47,7 @@ var topologies = []service.Topology{
 // Service is MongoDB.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -73,6 +70,7 @@ func (Service) Needs() service.Needs {
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "5.0",
+		Shell:       service.Shell{Ping: shellPing, Pong: pong()},
 	}
 }
 
@@ -105,9 +103,9 @@ func (Service) Program(at service.Place) service.Program {
 	return p
 }
 
-// Ping sends a command whose number consists of four equal letters. The answer repeats the number in its
+// shellPing sends a command whose number consists of four equal letters. The answer repeats the number in its
 // head, and the shell reads up to it.
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+func shellPing(at netip.AddrPort) (command, answer string) {
 	var text strings.Builder
 	for _, b := range message(shellNumber, ping) {
 		fmt.Fprintf(&text, `\x%02x`, b)
@@ -119,7 +117,7 @@ func (Service) Ping(at netip.AddrPort) (command, answer string) {
 // shellNumber is the number of the command that a shell sends: AAAA.
 const shellNumber = 'A' * 0x01010101
 
-func (Service) Pong() []byte {
+func pong() []byte {
 	said := message(1, bson.M{"ok": 1.0})
 	binary.LittleEndian.PutUint32(said[8:], shellNumber)
 	return said

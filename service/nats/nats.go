@@ -42,10 +42,7 @@ var topologies = []service.Topology{
 // Service is NATS JetStream.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -65,6 +62,7 @@ func (Service) Needs() service.Needs {
 		VersionArgs: []string{"--version"},
 		Version:     version,
 		Least:       "2.11",
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte(greeting + "{}\r\n")},
 	}
 }
 
@@ -149,13 +147,10 @@ func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(
 // greeting begins the first message of a server.
 const greeting = "INFO "
 
-// Ping only connects, because servers send the first message.
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+// shellPing only connects, because servers send the first message.
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "", len("INFO")), "INFO"
 }
-
-// Pong returns the greeting of a server.
-func (Service) Pong() []byte { return []byte(greeting + "{}\r\n") }
 
 // Wire returns nil: clients multiplex requests on one connection, which lockbench does not read.
 func (Service) Wire() service.Wire { return nil }

@@ -41,11 +41,7 @@ var topologies = operator.Topologies(Name)
 // Service is PostgreSQL.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Seeded  = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -72,6 +68,8 @@ func (Service) Needs() service.Needs {
 		Least:       strconv.Itoa(majorMin),
 		Users:       []string{"postgres", "nobody"},
 		Files:       files,
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte("N")},
+		Seed:        seed,
 	}
 }
 
@@ -87,11 +85,9 @@ func files(postgres string) []string {
 // sslBytes are an sslRequest in the escapes of printf. A server without keys answers N.
 const sslBytes = `\0\0\0\10\4\322\26\57`
 
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, sslBytes, 1), "N"
 }
-
-func (Service) Pong() []byte { return []byte("N") }
 
 func version(output string) (text string, enough bool, err error) {
 	v := versionPattern.FindStringSubmatch(output)
@@ -105,9 +101,9 @@ func version(output string) (text string, enough bool, err error) {
 // Ports returns 1: clients and replicas use the same port.
 func (Service) Ports(service.Topology) int { return 1 }
 
-// Seed generates a database with one user, who needs no password. Its log has segments of a megabyte,
+// seed generates a database with one user, who needs no password. Its log has segments of a megabyte,
 // so that a restarted server writes little.
-func (Service) Seed(folder string, _ bool) (program string, args []string) {
+func seed(folder string, _ bool) (program string, args []string) {
 	return "initdb", []string{
 		"--pgdata=" + folder, "--username=" + user, "--auth=trust", "--encoding=UTF8", "--locale=C",
 		"--wal-segsize=1", "--no-sync", "--no-instructions",

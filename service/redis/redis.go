@@ -20,10 +20,7 @@ import (
 // Service is Redis.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -53,6 +50,7 @@ func (Service) Needs() service.Needs {
 		Version:     version,
 		Least:       strconv.Itoa(majorMin),
 		Image:       image,
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte("+PONG\r\n")},
 	}
 }
 
@@ -83,11 +81,9 @@ func (Service) Program(at service.Place) service.Program {
 	return p
 }
 
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return fmt.Sprintf("redis-cli -h %s -p %d PING", at.Addr(), at.Port()), "PONG"
 }
-
-func (Service) Pong() []byte { return []byte("+PONG\r\n") }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return open(t, h)

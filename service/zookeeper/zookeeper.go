@@ -43,10 +43,7 @@ var topologies = []service.Topology{
 // Service is ZooKeeper.
 type Service struct{}
 
-var (
-	_ service.Service = Service{}
-	_ service.Shell   = Service{}
-)
+var _ service.Service = Service{}
 
 func (Service) Name() string { return Name }
 
@@ -72,6 +69,7 @@ func (Service) Needs() service.Needs {
 		VersionArgs: []string{"--show-version", "org.apache.zookeeper.Version", "--short"},
 		Version:     version,
 		Least:       "3.5",
+		Shell:       service.Shell{Ping: shellPing, Pong: []byte("imok")},
 	}
 }
 
@@ -81,11 +79,9 @@ func files(java string) []string {
 	return []string{java, filepath.Join(home, "lib"), filepath.Join(home, "conf"), "/usr/share/java/*.jar"}
 }
 
-func (Service) Ping(at netip.AddrPort) (command, answer string) {
+func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "ruok", len("imok")), "imok"
 }
-
-func (Service) Pong() []byte { return []byte("imok") }
 
 var (
 	javaPattern    = regexp.MustCompile(`(?m)^\S+ (\d+)(\.\S+)? .*\d{4}-\d{2}-\d{2}`)

@@ -110,11 +110,10 @@ func (w *World) Describe() world.Description {
 	}
 }
 
-// services are those with a [service.Shell], by which a shell in a container can ping them.
+// services are those that a shell in a container can ping.
 func (w *World) services() []service.Service {
 	return slices.DeleteFunc(slices.Clone(w.options.Services), func(s service.Service) bool {
-		_, asked := s.(service.Shell)
-		return !asked
+		return s.Needs().Shell.Ping == nil
 	})
 }
 

@@ -171,10 +171,7 @@ func (c *Cluster) reached(ctx context.Context) error {
 	if c.reachable {
 		return nil
 	}
-	shell, err := c.shell()
-	if err != nil {
-		return err
-	}
+	shell := c.shell()
 	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.subnet.gateway(), 0)))
 	if err != nil {
 		return fmt.Errorf("listen where containers could reach this machine: %w", err)
@@ -187,7 +184,7 @@ func (c *Cluster) reached(ctx context.Context) error {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Write(shell.Pong())
+			_, _ = conn.Write(shell.Pong)
 			// Read the request first, or a reset might destroy the answer.
 			_, _ = conn.Read(make([]byte, 512))
 			conn.Close()
@@ -277,11 +274,7 @@ func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 
 // pingFromInside pings from the server's container, on the path of the server's connections.
 func (n *node) pingFromInside(ctx context.Context, to *node) error {
-	shell, err := n.cluster.shell()
-	if err != nil {
-		return err
-	}
-	ping, pong := shell.Ping(netip.AddrPortFrom(to.announced.Addr(), serverPort))
+	ping, pong := n.cluster.shell().Ping(netip.AddrPortFrom(to.announced.Addr(), serverPort))
 	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
 	if err == nil && out != pong {
 		err = fmt.Errorf("it answered %q", out)
@@ -290,10 +283,4 @@ func (n *node) pingFromInside(ctx context.Context, to *node) error {
 }
 
 // shell returns how a shell in a container pings a node.
-func (c *Cluster) shell() (service.Shell, error) {
-	s, ok := c.Spec.Service.(service.Shell)
-	if !ok {
-		return nil, fmt.Errorf("no program in a container asks %s for a sign of life", c.Spec.Service.Name())
-	}
-	return s, nil
-}
+func (c *Cluster) shell() service.Shell { return c.Spec.Service.Needs().Shell }

@@ -16,13 +16,13 @@ import (
 // makeSeed creates the initial data, if the service has any, once, in the container of the first node; all nodes
 // must begin with the same data.
 func (c *Cluster) makeSeed(ctx context.Context) error {
-	seeded, ok := c.Spec.Service.(service.Seeded)
-	if !ok {
+	seed := c.Spec.Service.Needs().Seed
+	if seed == nil {
 		return nil
 	}
 	first := c.nodes[0]
 	as := c.as()
-	program, args := seeded.Seed(seedDir, as == "")
+	program, args := seed(seedDir, as == "")
 	script := "mkdir -p " + seedDir + "\n"
 	if as != "" {
 		script += "chown " + ordinary + ":" + ordinary + " " + seedDir + "\n"

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"lockbench/internal/output"
-	"lockbench/service"
 )
 
 // seedLimit bounds the creation of the initial data, which takes long on a busy machine.
@@ -19,8 +18,8 @@ const seedLimit = 3 * time.Minute
 
 // makeSeed creates the initial data of the cluster's nodes, if its service has any.
 func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
-	seeded, ok := c.Spec.Service.(service.Seeded)
-	if !ok {
+	seed := c.Spec.Service.Needs().Seed
+	if seed == nil {
 		return nil
 	}
 	c.seed = filepath.Join(c.Dir.Path, "seed")
@@ -30,7 +29,7 @@ func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
 	if err := c.program.give(c.seed); err != nil {
 		return fmt.Errorf("give the data with which nodes begin to another user: %w", err)
 	}
-	name, args := seeded.Seed(c.seed, os.Geteuid() == 0 && c.program.as == nil)
+	name, args := seed(c.seed, os.Geteuid() == 0 && c.program.as == nil)
 	path, err := w.another(c.Spec.Service, name)
 	if err != nil {
 		return err
