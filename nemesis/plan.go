@@ -218,13 +218,11 @@ func (s Step) available(c world.Cluster) error {
 	if s.Request == 0 {
 		return nil
 	}
-	if _, ok := world.Ability[world.RequestTracker](c); !ok {
+	tracker, ok := world.Ability[world.RequestTracker](c)
+	if !ok {
 		return errors.New("this world cannot stop a client between two requests")
 	}
-	if servers, ok := world.Ability[service.Opaque](c); ok {
-		return errors.New(servers.Opaque())
-	}
-	return nil
+	return tracker.RequestsReady()
 }
 
 // Describe returns the step in words, with its ranges not drawn yet.

@@ -101,12 +101,6 @@ type Operated interface {
 	Operate(ctx context.Context)
 }
 
-// Opaque is a service whose requests lockbench cannot read on the way, so that no client can be
-// stopped between two requests. Opaque returns the reason, which is printed in the plan.
-type Opaque interface {
-	Opaque() string
-}
-
 // Identifier returns an identity that distinguishes a node from all others. It asks on a connection
 // to the first port of the node.
 type Identifier interface {

@@ -36,7 +36,7 @@ type Service interface {
 	Program(at Place) Program
 	// Open returns the servers that a host runs.
 	Open(t Topology, h Host) Servers
-	// Wire returns a reader of requests, or nil if lockbench cannot read them, see [Opaque].
+	// Wire returns how lockbench reads the requests of clients.
 	Wire() Wire
 }
 

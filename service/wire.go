@@ -2,18 +2,21 @@ package service
 
 import "io"
 
-// Wire reads what clients send to a service.
-type Wire interface {
+// Wire is how lockbench finds the requests in what clients send to a service.
+type Wire struct {
 	// Request reads the request at the beginning of data: its name and its length in bytes.
 	// The length is 0 if the last byte of the request has not arrived yet, and the name is
 	// empty for bytes that are not counted, such as an empty line. After an error, nothing more
-	// of the connection can be read.
-	Request(data []byte) (name []byte, length int, err error)
-	// Greeting reports whether a request is one by which client libraries set up a connection
-	// or keep it alive. Such a request is not part of what a lock does.
-	Greeting(name string) bool
+	// of the connection can be read. Nil: lockbench cannot read the requests.
+	Request func(data []byte) (name []byte, length int, err error)
+	// Unread is the reason, if Request is nil. The plan prints it: no client can be stopped between
+	// two of its requests.
+	Unread error
+	// Greetings are the names of the requests by which client libraries set up a connection or
+	// keep it alive. Such a request is not part of the operation of a lock.
+	Greetings []string
 	// Sign is the name of the request by which [Servers.Greet] checks a server.
-	Sign() string
+	Sign string
 }
 
 // requestMax bounds how much of an unfinished request is kept. Requests of locks are much smaller.

@@ -6,18 +6,16 @@ import (
 	"testing"
 )
 
-// lines is a wire whose requests are lines.
-type lines struct{ Wire }
-
-func (lines) Request(data []byte) ([]byte, int, error) {
-	line, _, ended := bytes.Cut(data, []byte("\n"))
+// line reads a request that is one line.
+func line(data []byte) ([]byte, int, error) {
+	text, _, ended := bytes.Cut(data, []byte("\n"))
 	switch {
 	case !ended:
 		return nil, 0, nil
-	case string(line) == "bad":
+	case string(text) == "bad":
 		return nil, 0, errors.New("bad")
 	}
-	return line, len(line) + 1, nil
+	return text, len(text) + 1, nil
 }
 
 func TestRequestWriter(t *testing.T) {
@@ -35,7 +33,7 @@ func TestRequestWriter(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []byte
-			w := NewRequestWriter(lines{}, func(name []byte) { got = append(append(got, name...), ' ') })
+			w := NewRequestWriter(Wire{Request: line}, func(name []byte) { got = append(append(got, name...), ' ') })
 			for _, piece := range test.pieces {
 				if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
 					t.Fatal(n, err)

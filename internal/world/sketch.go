@@ -21,6 +21,7 @@ type Sketch struct {
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
 	// Limits returns what is missing for an action (see Lacks); nil: nothing is missing.
 	Limits func(Action) error
+	unread error // why requests of clients cannot be counted and held
 }
 
 // NewSketch returns the sketch of a spec.
@@ -28,7 +29,7 @@ func NewSketch(s Spec) Sketch {
 	if s.Service == nil {
 		return Sketch{Group: service.NoServers{}}
 	}
-	return Sketch{Group: s.Service.Open(s.Topology, nowhere{})}
+	return Sketch{Group: s.Service.Open(s.Topology, nowhere{}), unread: s.Service.Wire().Unread}
 }
 
 // nowhere is the host of servers that do not run.
@@ -63,6 +64,7 @@ func (s Sketch) Shape(context.Context, []Link, Delay) error                     
 func (s Sketch) Unshape(context.Context, []Link) error                            { return errSketch }
 func (s Sketch) DropReplies(context.Context, []Link) error                        { return errSketch }
 func (s Sketch) KeepReplies(context.Context, []Link) error                        { return errSketch }
+func (s Sketch) RequestsReady() error                                             { return s.unread }
 func (s Sketch) Requests(string) map[string]int                                   { return nil }
 func (s Sketch) HoldReply(string, int) Held                                       { return nil }
 func (s Sketch) HoldRequest(string, int) Held                                     { return nil }

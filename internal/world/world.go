@@ -292,11 +292,13 @@ type Prober interface {
 // RequestTracker is a cluster that counts and holds the requests of clients, as they are sent, so that
 // retries by client libraries are seen.
 type RequestTracker interface {
+	// RequestsReady returns why it cannot, or nil.
+	RequestsReady() error
 	// Requests counts the requests of a client to all nodes, by name in upper case, including
 	// those that set up a connection.
 	Requests(client string) map[string]int
 	// HoldReply lets the next n requests of a client pass, to any nodes, and holds the reply to
-	// the last of them. Requests that set up a connection do not count ([service.Wire]).
+	// the last of them. Requests that set up a connection do not count ([service.Wire.Greetings]).
 	HoldReply(client string, n int) Held
 	// HoldRequest holds the n-th request itself: the server has not seen it.
 	HoldRequest(client string, n int) Held

@@ -7,6 +7,7 @@
 package etcd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -118,8 +119,10 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, `GET /version HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
 }
 
-// Wire returns nil: clients multiplex gRPC calls on one connection, which lockbench does not read.
-func (Service) Wire() service.Wire { return nil }
+// Wire says why the requests of clients are not read.
+func (Service) Wire() service.Wire {
+	return service.Wire{Unread: errors.New("clients of etcd talk gRPC, which lockbench does not read")}
+}
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, false)

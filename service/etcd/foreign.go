@@ -99,7 +99,6 @@ func (Service) Survey(ctx context.Context, l service.Location, dial service.Dial
 // foreign are external servers, which have fewer abilities.
 type foreign struct {
 	service.Servers
-	service.Opaque
 	own    *servers
 	prefix string
 }
@@ -109,7 +108,7 @@ var _ service.ForeignServers = foreign{}
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.secure = site.TLS
-	return foreign{g, g, g, prefix}
+	return foreign{g, g, prefix}
 }
 
 // Paths for keys.

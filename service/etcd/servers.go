@@ -20,18 +20,12 @@ var (
 	_ service.Promoter   = (*servers)(nil)
 	_ service.Rejoiner   = (*servers)(nil)
 	_ service.Identifier = (*servers)(nil)
-	_ service.Opaque     = (*servers)(nil)
 )
 
 func newServers(t service.Topology, h service.Host, secure bool) *servers {
 	g := &servers{secure: secure}
 	g.Cluster = service.NewCluster(t, h, g.state)
 	return g
-}
-
-// Opaque implements [service.Opaque].
-func (g *servers) Opaque() string {
-	return "clients of etcd talk gRPC, which lockbench does not read"
 }
 
 // status is what a member reports about itself.

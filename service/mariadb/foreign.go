@@ -129,7 +129,6 @@ func writable(readOnly string) error {
 type foreign struct {
 	service.Servers
 	service.Clock
-	service.Opaque
 	io.Closer
 	own    *servers
 	prefix string
@@ -144,7 +143,7 @@ var (
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = site.Logins[service.Data]
-	return foreign{g, g, g, g, g, prefix, &atomic.Bool{}}
+	return foreign{g, g, g, g, prefix, &atomic.Bool{}}
 }
 
 // Params returns the login of clients, and the database of the run.

@@ -6,6 +6,7 @@
 package mariadb
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -165,8 +166,10 @@ func flags(settings map[string]string) []string {
 	return all
 }
 
-// Wire returns nil: a statement may take several messages, which lockbench does not read.
-func (Service) Wire() service.Wire { return nil }
+// Wire says why the requests of clients are not read.
+func (Service) Wire() service.Wire {
+	return service.Wire{Unread: errors.New("clients of MariaDB send one message for a statement or several, which lockbench does not read")}
+}
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	g := &servers{host: h, login: service.Credentials{User: user}, kept: map[string]*kept{}}

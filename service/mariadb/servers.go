@@ -31,18 +31,12 @@ var (
 	_ service.Replicates = (*servers)(nil)
 	_ service.Operated   = (*servers)(nil)
 	_ service.Clock      = (*servers)(nil)
-	_ service.Opaque     = (*servers)(nil)
 	_ operator.Database  = asked{}
 )
 
 // Params returns the user and the database of clients.
 func (g *servers) Params() map[string]string {
 	return map[string]string{User: user, Database: database}
-}
-
-// Opaque implements [service.Opaque].
-func (g *servers) Opaque() string {
-	return "clients of MariaDB send one message for a statement or several, which lockbench does not read"
 }
 
 func (g *servers) Answers(ctx context.Context, node string) error {

@@ -124,7 +124,7 @@ func pong() []byte {
 }
 
 // Wire reads the messages of clients.
-func (Service) Wire() service.Wire { return wire{} }
+func (Service) Wire() service.Wire { return wire }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, database, nil)

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"lockbench/service"
 )
 
-// wire reads the messages of clients. A message begins with its length, its number, the number of
+// wire finds the messages of clients. A message begins with its length, its number, the number of
 // the message that it answers, and its kind. The first name in its first document is the command.
-type wire struct{}
+var wire = service.Wire{Request: readRequest, Greetings: greetings, Sign: sign}
 
 // Kinds of messages. A client may begin with a query, before it knows the version of the server.
 const (
@@ -32,17 +34,11 @@ const sign = "ping"
 // greetings are the commands that drivers send by themselves.
 var greetings = []string{sign, "hello", "isMaster", "ismaster", "buildInfo", "saslStart", "saslContinue", "endSessions"}
 
-// Greeting reports whether a command sets up or keeps up a connection.
-func (wire) Greeting(name string) bool { return slices.Contains(greetings, name) }
-
-// Sign is the command by which lockbench checks a server.
-func (wire) Sign() string { return sign }
-
 // messageMax is more than a server takes in one message.
 const messageMax = 64 << 20
 
-// Request reads one message. Its name is the command that it carries.
-func (wire) Request(data []byte) (name []byte, length int, err error) {
+// readRequest reads one message. Its name is the command that it carries.
+func readRequest(data []byte) (name []byte, length int, err error) {
 	if len(data) < 4 {
 		return nil, 0, nil
 	}

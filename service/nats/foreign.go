@@ -101,7 +101,6 @@ func look(ctx context.Context, addr string, as service.Credentials, dial service
 // send them. They do not show the leader of the metadata.
 type foreign struct {
 	service.Servers
-	service.Opaque
 	own     *servers
 	buckets *service.Cluster // decides who leads the bucket of the run
 	prefix  string
@@ -114,7 +113,7 @@ var (
 
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
-	f := foreign{Servers: g, Opaque: g, own: g, prefix: prefix}
+	f := foreign{Servers: g, own: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
 	return f
 }

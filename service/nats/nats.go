@@ -9,6 +9,7 @@
 package nats
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -152,8 +153,10 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "", len("INFO")), "INFO"
 }
 
-// Wire returns nil: clients multiplex requests on one connection, which lockbench does not read.
-func (Service) Wire() service.Wire { return nil }
+// Wire says why the requests of clients are not read.
+func (Service) Wire() service.Wire {
+	return service.Wire{Unread: errors.New("clients of NATS send many requests on one connection, which lockbench does not read")}
+}
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h, as(clients))

@@ -27,7 +27,6 @@ var (
 	_ service.Sharded    = (*servers)(nil)
 	_ service.Promoter   = (*servers)(nil)
 	_ service.Identifier = (*servers)(nil)
-	_ service.Opaque     = (*servers)(nil)
 )
 
 func newServers(t service.Topology, h service.Host, login service.Credentials) *servers {
@@ -52,11 +51,6 @@ const bucketName = "locks"
 
 // Params returns the bucket.
 func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
-
-// Opaque implements [service.Opaque].
-func (g *servers) Opaque() string {
-	return "clients of NATS send many requests on one connection, which lockbench does not read"
-}
 
 // state is what a server reports about JetStream.
 type state struct {

@@ -115,7 +115,6 @@ func (Service) Survey(ctx context.Context, l service.Location, dial service.Dial
 type foreign struct {
 	service.Servers
 	service.Clock
-	service.Opaque
 	io.Closer
 	own    *servers
 	prefix string
@@ -129,7 +128,7 @@ var (
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = login{site.Logins[service.Data], site.Database}
-	return foreign{g, g, g, g, g, prefix}
+	return foreign{g, g, g, g, prefix}
 }
 
 // Params returns the login of clients and the schema of the run.

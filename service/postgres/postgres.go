@@ -6,6 +6,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -155,8 +156,10 @@ func (Service) Program(at service.Place) service.Program {
 	return service.Program{Args: []string{"-D", at.Data, "-c", "config_file=" + conf}, Files: files}
 }
 
-// Wire returns nil: a statement takes several messages, which lockbench does not read.
-func (Service) Wire() service.Wire { return nil }
+// Wire says why the requests of clients are not read.
+func (Service) Wire() service.Wire {
+	return service.Wire{Unread: errors.New("clients of PostgreSQL send several messages for one statement, which lockbench does not read")}
+}
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	g := &servers{host: h, login: login{Credentials: service.Credentials{User: user}, database: database}, kept: map[string]*kept{}}

@@ -26,18 +26,12 @@ var (
 	_ service.Replicates = (*servers)(nil)
 	_ service.Operated   = (*servers)(nil)
 	_ service.Clock      = (*servers)(nil)
-	_ service.Opaque     = (*servers)(nil)
 	_ operator.Database  = asked{}
 )
 
 // Params returns the user and the database of clients.
 func (g *servers) Params() map[string]string {
 	return map[string]string{User: g.login.User, Database: g.login.database}
-}
-
-// Opaque implements [service.Opaque].
-func (g *servers) Opaque() string {
-	return "clients of PostgreSQL send several messages for one statement, which lockbench does not read"
 }
 
 func (g *servers) Answers(ctx context.Context, node string) error {

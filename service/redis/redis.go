@@ -99,4 +99,4 @@ func open(t service.Topology, h service.Host) *servers {
 }
 
 // Wire reads RESP.
-func (Service) Wire() service.Wire { return wire{} }
+func (Service) Wire() service.Wire { return wire }

@@ -3,25 +3,20 @@ package redis
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strconv"
+
+	"lockbench/service"
 )
 
-// wire reads the commands of clients, in the two forms that a Redis server reads:
+// wire finds the commands of clients, in the two forms that a Redis server reads:
 //
 //	*2\r\n$3\r\nGET\r\n$1\r\nk\r\n    an array of strings
 //	GET k\r\n                          a line
-type wire struct{}
+var wire = service.Wire{Request: readRequest, Greetings: greetings, Sign: "PING"}
 
 // greetings are the commands by which client libraries set up a connection.
 var greetings = []string{"AUTH", "CLIENT", "CLUSTER", "COMMAND", "HELLO", "INFO", "PING", "PSUBSCRIBE", "PUNSUBSCRIBE",
 	"READONLY", "ROLE", "SCRIPT", "SELECT", "SENTINEL", "SUBSCRIBE", "UNSUBSCRIBE"}
-
-// Greeting reports whether a command sets up a connection.
-func (wire) Greeting(name string) bool { return slices.Contains(greetings, name) }
-
-// Sign is the command by which lockbench checks a server on a client's link.
-func (wire) Sign() string { return "PING" }
 
 // The bounds that a Redis server sets, and nameMax, beyond which a name is cut off.
 const (
@@ -34,8 +29,8 @@ const (
 // errProtocol stands for input that a server answers by closing the connection.
 var errProtocol = errors.New("not a command of Redis")
 
-// Request reads one command. Its name is in upper case.
-func (wire) Request(data []byte) (name []byte, length int, err error) {
+// readRequest reads one command. Its name is in upper case.
+func readRequest(data []byte) (name []byte, length int, err error) {
 	if data[0] != '*' {
 		return lineCommand(data)
 	}

@@ -14,7 +14,7 @@ import (
 
 func parse(pieces ...string) []string {
 	var got []string
-	w := service.NewRequestWriter(wire{}, func(name []byte) { got = append(got, string(name)) })
+	w := service.NewRequestWriter(wire, func(name []byte) { got = append(got, string(name)) })
 	for _, piece := range pieces {
 		_, _ = w.Write([]byte(piece))
 	}

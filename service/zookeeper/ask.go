@@ -132,5 +132,3 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 	}
 	return err
 }
-
-var _ service.Wire = wire{}

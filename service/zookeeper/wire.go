@@ -3,13 +3,14 @@ package zookeeper
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"strconv"
+
+	"lockbench/service"
 )
 
-// wire reads the packets of clients. Each begins with its length, the number of the request, and the
+// wire finds the packets of clients. Each begins with its length, the number of the request, and the
 // operation. A connection may consist of one word of four letters instead.
-type wire struct{}
+var wire = service.Wire{Request: readRequest, Greetings: greetings, Sign: "RUOK"}
 
 // Operations of requests.
 const (
@@ -31,24 +32,18 @@ const connect = "CONNECT"
 // greetings are the requests that client libraries send by themselves.
 var greetings = []string{connect, "PING", "AUTH", "SASL", "SET-WATCHES", "SET-WATCHES2", "CLOSE", "RUOK"}
 
-// Greeting reports whether a request sets up a session or keeps it alive.
-func (wire) Greeting(name string) bool { return slices.Contains(greetings, name) }
-
-// Sign is the word by which lockbench checks a server.
-func (wire) Sign() string { return "RUOK" }
-
 // packetMax is more than a server takes in one packet.
 const packetMax = 64 << 20
 
-// Request reads one packet, or the word that asks for a sign of life, after which the server closes the
+// readRequest reads one packet, or the word that asks for a sign of life, after which the server closes the
 // connection. The first packet of a session has its protocol's version, 0, where other packets have the
 // number of the request, which is never 0.
-func (wire) Request(data []byte) (name []byte, length int, err error) {
+func readRequest(data []byte) (name []byte, length int, err error) {
 	if len(data) < 4 {
 		return nil, 0, nil
 	}
 	if string(data[:4]) == sign {
-		return []byte(wire{}.Sign()), len(data), nil
+		return []byte("RUOK"), len(data), nil
 	}
 	n := binary.BigEndian.Uint32(data)
 	switch {

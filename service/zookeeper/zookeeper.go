@@ -164,7 +164,7 @@ func (Service) Program(at service.Place) service.Program {
 }
 
 // Wire reads ZooKeeper's own protocol.
-func (Service) Wire() service.Wire { return wire{} }
+func (Service) Wire() service.Wire { return wire }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return newServers(t, h)

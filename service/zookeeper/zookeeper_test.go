@@ -300,7 +300,7 @@ func TestRequests(t *testing.T) {
 	} {
 		for _, size := range []int{1, 3, 7, len(test.sent)} {
 			var got []string
-			w := service.NewRequestWriter(wire{}, func(name []byte) { got = append(got, string(name)) })
+			w := service.NewRequestWriter(wire, func(name []byte) { got = append(got, string(name)) })
 			for piece := range slices.Chunk(test.sent, size) {
 				if n, err := w.Write(piece); n != len(piece) || err != nil {
 					t.Fatal(n, err)

@@ -45,7 +45,7 @@ func (toy) Needs() service.Needs {
 }
 func (toy) Settings() []service.Setting { return nil }
 func (toy) Ports(service.Topology) int  { return 2 }
-func (toy) Wire() service.Wire          { return nil }
+func (toy) Wire() service.Wire          { return service.Wire{} }
 
 func (toy) Program(at service.Place) service.Program {
 	args := []string{toyName, at.Node.Name}

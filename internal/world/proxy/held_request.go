@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -52,7 +53,7 @@ func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
 
 // asked counts a request of a client before it is passed on.
 func (p *Proxy) asked(client string, command []byte, on *conn) {
-	if p.holding.Load() == 0 || p.options.Wire.Greeting(string(command)) {
+	if p.holding.Load() == 0 || slices.Contains(p.options.Wire.Greetings, string(command)) {
 		return
 	}
 	p.heldMu.Lock()

@@ -124,7 +124,7 @@ func (p *Proxy) open(e *listener, near *net.TCPConn, source string) {
 		up:      newFlow(p.link(world.Link{From: source, To: node})),
 		down:    newFlow(p.link(world.Link{From: node, To: source})),
 	}
-	if p.counted[source] && p.options.Wire != nil {
+	if p.counted[source] && p.options.Wire.Request != nil {
 		counter, ok := p.counters[c.name]
 		if !ok {
 			counter = newCounter()

@@ -56,7 +56,7 @@ type Options struct {
 	// Owner returns the client or node that opened the connection from dialler to the proxy's
 	// address at. It may be nil.
 	Owner func(dialler, at netip.AddrPort) (string, error)
-	// Wire reads what clients send; nil: their requests are not counted, and cannot be held.
+	// Wire finds the requests of clients. Without Wire.Request they are not counted, and cannot be held.
 	Wire service.Wire
 	// Dial connects to a node, instead of dialling its address. The connection must have a
 	// CloseWrite method.

@@ -13,15 +13,18 @@ func (p *Proxy) Requests(client string) map[string]int {
 			c.addTo(total)
 		}
 	}
-	if p.options.Wire == nil {
+	if p.options.Wire.Request == nil {
 		return total
 	}
-	sign := p.options.Wire.Sign()
+	sign := p.options.Wire.Sign
 	if total[sign] -= p.greets[client]; total[sign] <= 0 {
 		delete(total, sign)
 	}
 	return total
 }
+
+// RequestsReady returns why requests cannot be counted and held, or nil.
+func (p *Proxy) RequestsReady() error { return p.options.Wire.Unread }
 
 // Greeted notes that lockbench is about to ping a node on behalf of a client.
 func (p *Proxy) Greeted(client string) {

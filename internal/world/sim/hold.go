@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sync"
 
 	"lockbench/internal/world"
@@ -23,6 +24,9 @@ type hold struct {
 }
 
 var _ world.Held = (*hold)(nil)
+
+// RequestsReady returns nil: the requests of all simulated services can be read.
+func (c *cluster) RequestsReady() error { return nil }
 
 // HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
 func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
@@ -92,7 +96,7 @@ func (p *pair) arrives(m parcel) {
 func (p *pair) heard(request []byte) {
 	n, client := p.net, p.at.client
 	h := n.holds[client]
-	if h == nil || n.wire.Greeting(string(request)) {
+	if h == nil || slices.Contains(n.wire.Greetings, string(request)) {
 		return
 	}
 	if h.left--; h.left == 0 {
