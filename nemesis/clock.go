@@ -10,7 +10,6 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // clockLeast is the smallest offset that a probe detects on a busy machine.
@@ -88,7 +87,7 @@ func (f Clock) Available(c world.Cluster) error {
 	case !ok:
 		return errors.New("this world cannot shift clocks")
 	}
-	if _, ok := world.Ability[service.Clock](c); !ok {
+	if c.Abilities().ClockOffset == nil {
 		return errors.New("these servers do not tell what time it is")
 	}
 	return shifter.ClocksReady()
@@ -149,8 +148,7 @@ func (f Clock) clocks(s Scene) clocks {
 			},
 		}
 	}
-	servers, _ := world.Ability[service.Clock](s.Cluster)
-	return clocks{shifter.ShiftClock, servers.ClockOffset}
+	return clocks{shifter.ShiftClock, s.Cluster.Abilities().ClockOffset}
 }
 
 // seen reads the time until it is as expected.

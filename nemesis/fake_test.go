@@ -54,11 +54,6 @@ var (
 	_ world.NodeController = (*fake)(nil)
 	_ world.LinkController = (*fake)(nil)
 	_ world.LinkThrottler  = (*fake)(nil)
-	_ service.Keeper       = (*fake)(nil)
-	_ service.Promoter     = (*fake)(nil)
-	_ service.Orderly      = (*fake)(nil)
-	_ service.Replicates   = (*fake)(nil)
-	_ service.Clock        = (*fake)(nil)
 	_ world.ClockShifter   = (*fake)(nil)
 	_ world.Prober         = (*fake)(nil)
 )
@@ -185,14 +180,17 @@ func (f *fake) Unshape(_ context.Context, links []world.Link) error {
 	return f.do("unshape", func() error { return unset(f.delay, links) })
 }
 
-func (f *fake) Orders() map[string]service.Order {
-	return map[string]service.Order{
-		service.OrderFlush:           service.OnNode(f.Flush),
-		service.OrderEvict:           service.OnNode(f.Evict),
-		service.OrderPoison:          service.OnKey(f.Poison),
-		service.OrderCure:            service.OnKey(f.Cure),
-		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return f.Busy(ctx, to.Node, to.For) },
-		service.OrderDropSubscribers: service.OnNode(f.DropSubscribers),
+func (f *fake) Abilities() service.Abilities {
+	return service.Abilities{
+		Promote: f.Promote, Offsets: f.Offsets, Nudge: f.Nudge, TTL: f.TTL, ClockOffset: f.ClockOffset,
+		Orders: map[string]service.Order{
+			service.OrderFlush:           service.OnNode(f.Flush),
+			service.OrderEvict:           service.OnNode(f.Evict),
+			service.OrderPoison:          service.OnKey(f.Poison),
+			service.OrderCure:            service.OnKey(f.Cure),
+			service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return f.Busy(ctx, to.Node, to.For) },
+			service.OrderDropSubscribers: service.OnNode(f.DropSubscribers),
+		},
 	}
 }
 
@@ -252,8 +250,6 @@ func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error)
 	}
 	return ttl, f.master, nil
 }
-
-func (f *fake) Kept(context.Context) (map[string]time.Duration, error) { return nil, nil }
 
 func (f *fake) ClocksReady() error                 { return nil }
 func (f *fake) ClientClocksReady(drift bool) error { return nil }
@@ -471,5 +467,6 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 // bare is a cluster without abilities.
 type bare struct{ world.Cluster }
 
-// Servers returns servers without abilities.
+func (bare) Abilities() service.Abilities { return service.Abilities{} }
+
 func (b bare) Servers() service.Group { return struct{ service.Group }{b.Cluster} }

@@ -73,7 +73,7 @@ func (f Lag) Available(c world.Cluster) error {
 	if err := f.link.available(c, world.Action{Kind: world.Lagging, By: f.By}); err != nil {
 		return err
 	}
-	if _, behind := world.Ability[service.Replicates](c); !behind && f.link.replication() {
+	if c.Abilities().Offsets == nil && f.link.replication() {
 		return errors.New("nothing is granted here that a majority does not know, so a late follower forgets nothing")
 	}
 	return nil
@@ -102,7 +102,7 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 // late checks that links are slow. Between data nodes it looks at the replication stream, because
 // a PING would use another connection; elsewhere it sends a PING over the link.
 func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
-	replicates, ok := world.Ability[service.Replicates](s.Cluster)
+	replicates := s.Cluster.Abilities().Offsets != nil
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	// Every message is late by at least this, and a replica's stream by half of it.
@@ -110,7 +110,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	data, masters := dataNodes(s.Cluster), s.Cluster.Leaders(ctx)
 	var streams, others []world.Link
 	for _, l := range links {
-		if ok && slices.Contains(masters, l.From) && slices.Contains(data, l.To) && !slices.Contains(masters, l.To) {
+		if replicates && slices.Contains(masters, l.From) && slices.Contains(data, l.To) && !slices.Contains(masters, l.To) {
 			streams = append(streams, l)
 		} else {
 			others = append(others, l)
@@ -119,7 +119,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 	return errors.Join(
 		each(streams, func(l world.Link) error {
 			return until(ctx, "replication "+l.String()+" late", func(ctx context.Context) error {
-				return f.replicationLate(ctx, replicates, l, wait)
+				return f.replicationLate(ctx, s.Cluster.Abilities(), l, wait)
 			})
 		}),
 		s.silent(ctx, s.ping(), over(others), wait),
@@ -128,16 +128,16 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 
 // replicationLate makes the master write and checks that the replica has not received it after a
 // time well below the lag.
-func (f Lag) replicationLate(ctx context.Context, r service.Replicates, l world.Link, wait time.Duration) error {
-	if err := r.Nudge(ctx, l.From); err != nil {
+func (f Lag) replicationLate(ctx context.Context, servers service.Abilities, l world.Link, wait time.Duration) error {
+	if err := servers.Nudge(ctx, l.From); err != nil {
 		return err
 	}
-	want, ok := r.Offsets(ctx)[l.From]
+	want, ok := servers.Offsets(ctx)[l.From]
 	if !ok {
 		return fmt.Errorf("%s does not answer", l.From)
 	}
 	for deadline := time.Now().Add(wait); time.Now().Before(deadline); {
-		if r.Offsets(ctx)[l.To] >= want {
+		if servers.Offsets(ctx)[l.To] >= want {
 			return fmt.Errorf("%s followed within %s", l.To, wait)
 		}
 		select {

@@ -60,7 +60,7 @@ func takes(name, target string, c world.Cluster) error {
 	if ofClients(target) {
 		return errors.New(canonical(target) + " is not a server")
 	}
-	if _, ok := world.Order(c, name); !ok {
+	if c.Abilities().Orders[name] == nil {
 		return errors.New("these servers take no such order")
 	}
 	return nil
@@ -68,8 +68,8 @@ func takes(name, target string, c world.Cluster) error {
 
 // send sends an order to nodes, to all at once.
 func send(ctx context.Context, s Scene, name string, nodes []string, to service.OrderArgs) error {
-	order, ok := world.Order(s.Cluster, name)
-	if !ok {
+	order := s.Cluster.Abilities().Orders[name]
+	if order == nil {
 		return errors.New("these servers take no such order")
 	}
 	return each(nodes, func(node string) error {

@@ -9,7 +9,6 @@ import (
 
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // Plan lists the faults for one lock's cluster. It is the same for every lock of a run, except for
@@ -212,7 +211,7 @@ func (s Step) available(c world.Cluster) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
-	if _, ok := world.Ability[service.Keeper](c); !ok && s.When == Renewed {
+	if s.When == Renewed && c.Abilities().TTL == nil {
 		return errors.New("this world does not tell how long its servers keep a lock")
 	}
 	if s.Request == 0 {

@@ -33,7 +33,7 @@ func (f Promote) Available(c world.Cluster) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	if _, ok := world.Ability[service.Promoter](c); !ok {
+	if c.Abilities().Promote == nil {
 		return errors.New("this world cannot promote by hand")
 	}
 	return nil
@@ -49,8 +49,7 @@ func (f Promote) Inject(ctx context.Context, s Scene) (Undo, error) {
 		}
 	}
 	s.Begin(nil, "a replica is promoted by hand")
-	promoter, _ := world.Ability[service.Promoter](s.Cluster)
-	_, err := promoter.Promote(ctx, node)
+	_, err := s.Cluster.Abilities().Promote(ctx, node)
 	return Nothing, err
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"lockbench/internal/world"
-	"lockbench/service"
 	"lockbench/workloads"
 )
 
@@ -20,14 +18,14 @@ const (
 // renewal waits until a server extends the lease of a held lock. Libraries renew silently, so it
 // asks the servers, bypassing all faults. No client is held up.
 func (r *Runner) renewal(ctx context.Context, limit <-chan time.Time) *workloads.Moment {
-	keeper, _ := world.Ability[service.Keeper](r.Cluster) // else the step is n/a
+	ttlOf := r.Cluster.Abilities().TTL // else the step is n/a
 	// The latest possible end of each session's key: the server answered at some time between
 	// request and reply.
 	latest := make(map[string]time.Time)
 	for {
 		for _, h := range r.Crew.Holders() {
 			asked := time.Now()
-			ttl, _, err := keeper.TTL(ctx, h.Key)
+			ttl, _, err := ttlOf(ctx, h.Key)
 			if err != nil || ttl <= 0 {
 				continue
 			}

@@ -104,7 +104,7 @@ func endAvailable(target string, c world.Cluster) error {
 		if !c.Topology().Follows() {
 			return errors.New("no replicas")
 		}
-		if _, tells := world.Ability[service.Replicates](c); !tells && target == "nearest replica" {
+		if target == "nearest replica" && c.Abilities().Offsets == nil {
 			return errNotTold
 		}
 	case "minority":
@@ -210,11 +210,11 @@ var errNotTold = errors.New("these servers do not tell how far a replica is")
 
 // nearest returns the replica that has received the most from its master, a drawn one of equals.
 func nearest(ctx context.Context, s Scene, replicas []string) ([]string, error) {
-	replicates, ok := world.Ability[service.Replicates](s.Cluster)
-	if !ok {
+	offsetsOf := s.Cluster.Abilities().Offsets
+	if offsetsOf == nil {
 		return nil, errNotTold
 	}
-	offsets := replicates.Offsets(ctx)
+	offsets := offsetsOf(ctx)
 	most := int64(-1)
 	var best []string
 	for _, name := range replicas {

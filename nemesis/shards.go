@@ -16,27 +16,23 @@ import (
 // keyed is a crew that knows the keys of its clients.
 type keyed interface{ Keys() []string }
 
-// shards returns the sharded servers, or nil if there is at most one master.
-func shards(s Scene) service.Sharded {
-	if s.Cluster.Topology().Leads != service.KeyLeader {
-		return nil
-	}
-	sharded, _ := world.Ability[service.Sharded](s.Cluster)
-	return sharded
+// sharded reports whether several masters share the keys.
+func sharded(s Scene) bool {
+	return s.Cluster.Topology().Leads == service.KeyLeader && s.Cluster.Abilities().LeaderOf != nil
 }
 
 // oneMaster returns the master of the servers, or of the key that a step is about.
 func oneMaster(ctx context.Context, s Scene) (string, error) {
-	sharded := shards(s)
-	if sharded == nil {
+	if !sharded(s) {
 		return leader(ctx, s.Cluster)
 	}
+	leaderOf := s.Cluster.Abilities().LeaderOf
 	if s.Moment != nil {
-		return sharded.LeaderOf(ctx, s.Moment.Key)
+		return leaderOf(ctx, s.Moment.Key)
 	}
 	if crew, ok := s.Crew.(keyed); ok {
 		if keys := crew.Keys(); len(keys) > 0 {
-			return sharded.LeaderOf(ctx, keys[0])
+			return leaderOf(ctx, keys[0])
 		}
 	}
 	return "", errors.New("a cluster has several masters, and no key says which one is meant")
@@ -59,8 +55,8 @@ func replicas(ctx context.Context, s Scene) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sharded := shards(s); sharded != nil {
-		return sharded.FollowersOf(ctx, m)
+	if sharded(s) {
+		return s.Cluster.Abilities().FollowersOf(ctx, m)
 	}
 	return slices.DeleteFunc(dataNodes(s.Cluster), func(n string) bool { return n == m }), nil
 }

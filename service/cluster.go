@@ -59,9 +59,15 @@ func (c *Cluster) Params() map[string]string { return nil }
 // Lead returns the empty name: no address follows the leader.
 func (c *Cluster) Lead() string { return "" }
 
-// Started and Resumed have nothing to do: a node finds the others by its files.
-func (c *Cluster) Started(context.Context, string) error { return nil }
-func (c *Cluster) Resumed(context.Context, string) error { return nil }
+// The methods below have nothing to do: a node finds the others by its files, and each question has its
+// own connection.
+func (c *Cluster) Abilities() Abilities                         { return Abilities{} }
+func (c *Cluster) Form(context.Context) error                   { return nil }
+func (c *Cluster) Started(context.Context, string) error        { return nil }
+func (c *Cluster) Resumed(context.Context, string) error        { return nil }
+func (c *Cluster) Rejoin(context.Context, string) (bool, error) { return false, nil }
+func (c *Cluster) Operate(context.Context)                      {}
+func (c *Cluster) Close() error                                 { return nil }
 
 // AskLimit bounds one question to a server. It is generous, because a busy machine is slow.
 const AskLimit = 2 * time.Second

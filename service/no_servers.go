@@ -15,3 +15,4 @@ func (NoServers) Topology() Topology                     { return None }
 func (NoServers) Leader(context.Context) (string, error) { return "", errNoServers }
 func (NoServers) Leaders(context.Context) []string       { return nil }
 func (NoServers) Healthy(context.Context) error          { return nil }
+func (NoServers) Abilities() Abilities                   { return Abilities{} }

@@ -21,9 +21,12 @@ type Group interface {
 	// Healthy returns nil if every node answers and all follow the same leader; otherwise it returns
 	// the first defect. It asks directly, past all faults.
 	Healthy(ctx context.Context) error
+	// Abilities returns the functions that only some servers have.
+	Abilities() Abilities
 }
 
-// Servers is a Group of processes that a world runs.
+// Servers is a Group of processes that a world runs. [Cluster] has a default for all methods that not
+// every service needs.
 type Servers interface {
 	Group
 	// Answers returns nil if a node answers a direct question.
@@ -31,17 +34,24 @@ type Servers interface {
 	// Greet checks that a node answers on c, a new connection to its first port. It exchanges at least
 	// load bytes in each direction.
 	Greet(ctx context.Context, c net.Conn, load int) error
-	// Form joins nodes that were started for the first time, and returns when they are healthy.
+	// Form joins nodes that were started for the first time.
 	Form(ctx context.Context) error
 	// Started is called after a node was started again and answers, Resumed after a paused node
 	// continues.
 	Started(ctx context.Context, node string) error
 	Resumed(ctx context.Context, node string) error
+	// Rejoin is called before a node that lost its data is started again. It prepares the other nodes
+	// and reports whether the node joins them: [Place.Rejoins].
+	Rejoin(ctx context.Context, node string) (joins bool, err error)
+	// Operate runs the failover manager, if the servers need one, until ctx ends.
+	Operate(ctx context.Context)
 	// Lead returns the node that the floating leader address points to, or "" if there is no such
 	// address.
 	Lead() string
 	// Params returns the parameters that clients need in addition to addresses.
 	Params() map[string]string
+	// Close closes connections that are kept for questions.
+	Close() error
 }
 
 // Host gives servers access to the world that runs them, past all faults.
@@ -55,23 +65,18 @@ type Host interface {
 	Dial(ctx context.Context, node string) (net.Conn, error)
 	// Status returns the state of the process of a node.
 	Status(node string) Status
+	// Settings returns the settings of the user.
+	Settings() map[string]string
 	// Follow rewrites the files of a node, so that the node follows a leader after it is started or
 	// reloads its files. With the zero address, it follows no leader.
 	Follow(node string, leader netip.AddrPort) error
 	// Lead points the floating leader address to a node.
 	Lead(node string) error
-}
-
-// Operable is a Host with the functions that a failover manager needs.
-type Operable interface {
-	Host
 	// Reaches checks that one node can reach another on the links that faults affect.
 	Reaches(ctx context.Context, from, to string) error
 	// Renew ends a node and starts it with the initial data, unless a fault keeps the node from
 	// running.
 	Renew(ctx context.Context, node string) error
-	// Settings returns the settings of the user.
-	Settings() map[string]string
 }
 
 // Status is the state of the process of a node.

@@ -145,7 +145,7 @@ type namespaced interface {
 // look inspects and changes the servers directly, and not through a client of the lock.
 type look struct {
 	cluster world.Cluster
-	keeper  service.Keeper
+	kept    func(context.Context) (map[string]time.Duration, error)
 	flush   service.Order
 	counter world.RequestTracker
 	opened  *openedClients
@@ -155,14 +155,12 @@ var _ locktest.Server = (*look)(nil)
 
 // newLook returns nil if the service does not tell which keys it has.
 func newLook(c world.Cluster, opened *openedClients) *look {
-	l := &look{cluster: c, opened: opened}
-	var keeps, flushes bool
-	l.keeper, keeps = world.Ability[service.Keeper](c)
-	l.flush, flushes = world.Order(c, service.OrderFlush)
-	l.counter, _ = c.(world.RequestTracker)
-	if !keeps || !flushes {
+	servers := c.Abilities()
+	if servers.Kept == nil || servers.Orders[service.OrderFlush] == nil {
 		return nil
 	}
+	l := &look{cluster: c, kept: servers.Kept, flush: servers.Orders[service.OrderFlush], opened: opened}
+	l.counter, _ = c.(world.RequestTracker)
 	return l
 }
 
@@ -180,7 +178,7 @@ func (l *look) Commands(context.Context) (int, error) {
 }
 
 func (l *look) Keys(ctx context.Context) ([]string, error) {
-	kept, err := l.keeper.Kept(ctx)
+	kept, err := l.kept(ctx)
 	var keys []string
 	for k := range kept {
 		if !strings.HasPrefix(k, "lockbench:") { // keys of the world itself

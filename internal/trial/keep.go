@@ -34,11 +34,11 @@ type serverProbe interface {
 
 // probeServers returns the probe of a cluster.
 func probeServers(c world.Cluster, record func(history.Event)) serverProbe {
-	keeper, ok := world.Ability[service.Keeper](c)
-	if !ok || len(c.Nodes()) == 0 {
+	servers := c.Abilities()
+	if servers.TTL == nil || len(c.Nodes()) == 0 {
 		return noProbe{}
 	}
-	return &keeperProbe{keeper: keeper, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
+	return &keeperProbe{servers: servers, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
 }
 
 // noProbe is the probe of a cluster whose servers cannot be queried.
@@ -51,10 +51,10 @@ func (noProbe) commands(world.Cluster, []int)       {}
 
 // keeperProbe queries servers on connections that faults do not affect, and rarely enough not to slow down clients.
 type keeperProbe struct {
-	keeper service.Keeper
-	record func(history.Event)
-	pace   pace
-	grants chan workloads.Moment
+	servers service.Abilities
+	record  func(history.Event)
+	pace    pace
+	grants  chan workloads.Moment
 }
 
 func (k *keeperProbe) granted(m workloads.Moment) {
@@ -74,7 +74,7 @@ func (k *keeperProbe) watch(ctx context.Context) {
 		}
 		k.pace.settle("keeps")
 		asking, cancel := context.WithTimeout(ctx, keeperLimit)
-		ttl, node, err := k.keeper.TTL(asking, m.Key)
+		ttl, node, err := k.servers.TTL(asking, m.Key)
 		cancel()
 		if err == nil && ttl > 0 {
 			e := history.Probed(history.Kept{Node: node, Session: m.Session, TTL: &ttl})
@@ -97,7 +97,7 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, keeperLimit)
 	defer cancel()
-	kept, err := k.keeper.Kept(ctx)
+	kept, err := k.servers.Kept(ctx)
 	if err != nil {
 		return // a failed query records nothing
 	}

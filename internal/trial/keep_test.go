@@ -24,6 +24,8 @@ func (keeping) Nodes() []service.Node {
 	return []service.Node{{Name: "redis-1", Role: service.Data}}
 }
 
+func (k keeping) Abilities() service.Abilities { return service.Abilities{TTL: k.TTL, Kept: k.Kept} }
+
 func (k keeping) TTL(_ context.Context, key string) (time.Duration, string, error) {
 	k.asked <- key
 	return 3 * time.Second, "redis-1", nil
@@ -74,7 +76,7 @@ func TestProbeTellsWhatIsLeft(t *testing.T) {
 // mute is a cluster whose servers cannot be queried.
 type mute struct{ world.Cluster }
 
-func (mute) Servers() service.Group { return service.NoServers{} }
+func (mute) Abilities() service.Abilities { return service.Abilities{} }
 
 func TestProbeOfNothing(t *testing.T) {
 	k := probeServers(mute{}, nil)

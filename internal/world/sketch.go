@@ -21,7 +21,9 @@ type Sketch struct {
 	Clocks, ClientClocks, ClientDrift, Bandwidth error
 	// Limits returns what is missing for an action (see Lacks); nil: nothing is missing.
 	Limits func(Action) error
-	unread error // why requests of clients cannot be counted and held
+	// Promotes reports that the world itself can promote a node.
+	Promotes bool
+	unread   error // why requests of clients cannot be counted and held
 }
 
 // NewSketch returns the sketch of a spec.
@@ -41,6 +43,9 @@ func (nowhere) Dial(context.Context, string) (net.Conn, error) { return nil, err
 func (nowhere) Status(string) service.Status                   { return service.Status{Why: errSketch} }
 func (nowhere) Follow(string, netip.AddrPort) error            { return errSketch }
 func (nowhere) Lead(string) error                              { return errSketch }
+func (nowhere) Settings() map[string]string                    { return nil }
+func (nowhere) Reaches(context.Context, string, string) error  { return errSketch }
+func (nowhere) Renew(context.Context, string) error            { return errSketch }
 
 // The interfaces of a sketch. Every operation fails.
 var (
@@ -51,6 +56,15 @@ var (
 	_ ClockShifter   = Sketch{}
 	_ LinkThrottler  = Sketch{}
 )
+
+// Abilities returns those of the servers, and those of the world.
+func (s Sketch) Abilities() service.Abilities {
+	a := s.Group.Abilities()
+	if s.Promotes {
+		a.Promote = func(context.Context, string) (string, error) { return "", errSketch }
+	}
+	return a
+}
 
 func (s Sketch) Servers() service.Group                                           { return s.Group }
 func (s Sketch) Open(context.Context, ClientSpec) (Client, error)                 { return nil, errSketch }

@@ -98,7 +98,7 @@ type Spec struct {
 
 // Cluster is a running lock service.
 type Cluster interface {
-	// Nodes, Topology, Leader, Leaders and Healthy are those of the service's group.
+	// Group is the servers.
 	service.Group
 	// Servers returns that group, with all abilities of the service: see [Ability].
 	Servers() service.Group
@@ -113,16 +113,6 @@ func Ability[T any](c Cluster) (T, bool) {
 	}
 	t, ok := c.Servers().(T)
 	return t, ok
-}
-
-// Order returns an order of the servers by its name, and whether they take it.
-func Order(c Cluster, name string) (service.Order, bool) {
-	servers, ok := Ability[service.Orderly](c)
-	if !ok {
-		return nil, false
-	}
-	order, ok := servers.Orders()[name]
-	return order, ok
 }
 
 // ClientSpec is a client to be opened.

@@ -111,6 +111,9 @@ func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) s
 	return foreign{g, g, prefix}
 }
 
+// Abilities returns none: lockbench orders external servers nothing.
+func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+
 // Paths for keys.
 const (
 	rangePath  = "/v3/kv/range"

@@ -14,18 +14,17 @@ type servers struct {
 	secure bool // connections to them are TLS
 }
 
-// The optional abilities of etcd.
-var (
-	_ service.Servers    = (*servers)(nil)
-	_ service.Promoter   = (*servers)(nil)
-	_ service.Rejoiner   = (*servers)(nil)
-	_ service.Identifier = (*servers)(nil)
-)
+var _ service.Servers = (*servers)(nil)
 
 func newServers(t service.Topology, h service.Host, secure bool) *servers {
 	g := &servers{secure: secure}
 	g.Cluster = service.NewCluster(t, h, g.state)
 	return g
+}
+
+// Abilities are what the API of etcd offers.
+func (g *servers) Abilities() service.Abilities {
+	return service.Abilities{Promote: g.Promote, Identity: g.Identity}
 }
 
 // status is what a member reports about itself.
@@ -74,6 +73,3 @@ func (g *servers) Healthy(ctx context.Context) error {
 	}
 	return service.Each(g.Nodes(), func(n service.Node) error { return g.look(ctx, n.Name, "/health") })
 }
-
-// Form returns when members that were just started are one cluster.
-func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }

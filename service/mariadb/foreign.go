@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -128,8 +127,6 @@ func writable(readOnly string) error {
 // foreign is an external server, which has fewer abilities.
 type foreign struct {
 	service.Servers
-	service.Clock
-	io.Closer
 	own    *servers
 	prefix string
 	roomed *atomic.Bool // whether the database of the run should exist
@@ -143,7 +140,12 @@ var (
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = site.Logins[service.Data]
-	return foreign{g, g, g, g, prefix, &atomic.Bool{}}
+	return foreign{g, g, prefix, &atomic.Bool{}}
+}
+
+// Abilities returns what the server reports. Lockbench orders external servers nothing.
+func (f foreign) Abilities() service.Abilities {
+	return service.Abilities{ClockOffset: f.own.ClockOffset}
 }
 
 // Params returns the login of clients, and the database of the run.
@@ -154,9 +156,6 @@ func (f foreign) Params() map[string]string {
 	}
 	return params
 }
-
-// Form waits until the server is healthy.
-func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
 
 // Healthy needs no rights of the user: it does not look at replication.
 func (f foreign) Healthy(ctx context.Context) error {

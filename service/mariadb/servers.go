@@ -25,18 +25,18 @@ type servers struct {
 	lives atomic.Int64     // number of starts of servers
 }
 
-var (
-	_ service.Servers    = (*servers)(nil)
-	_ service.Promoter   = (*servers)(nil)
-	_ service.Replicates = (*servers)(nil)
-	_ service.Operated   = (*servers)(nil)
-	_ service.Clock      = (*servers)(nil)
-	_ operator.Database  = asked{}
-)
+var _ service.Servers = (*servers)(nil)
+
+var _ operator.Database = asked{}
 
 // Params returns the user and the database of clients.
 func (g *servers) Params() map[string]string {
 	return map[string]string{User: user, Database: database}
+}
+
+// Abilities are those of the failover manager, and what the database reports.
+func (g *servers) Abilities() service.Abilities {
+	return service.Abilities{Promote: g.Promote, Offsets: g.Offsets, Nudge: g.Nudge, ClockOffset: g.ClockOffset}
 }
 
 func (g *servers) Answers(ctx context.Context, node string) error {

@@ -133,6 +133,9 @@ func (Service) OpenForeign(site service.Site, prefix string, h service.Host) ser
 	return foreign{g, g, prefix}
 }
 
+// Abilities returns none: lockbench orders external servers nothing.
+func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+
 // Params returns the database of the locks, and the login of clients.
 func (f foreign) Params() map[string]string {
 	params := f.own.Params()

@@ -22,11 +22,7 @@ type servers struct {
 	called   map[string]string // the nodes, by what members of a replica set call each other
 }
 
-// The optional abilities of MongoDB.
-var (
-	_ service.Servers = (*servers)(nil)
-	_ service.Orderly = (*servers)(nil)
-)
+var _ service.Servers = (*servers)(nil)
 
 func newServers(t service.Topology, h service.Host, database string, called map[string]string) *servers {
 	g := &servers{database: database, called: called}
@@ -172,12 +168,9 @@ func (g *servers) state(ctx context.Context, node string) (service.State, error)
 	return state, nil
 }
 
-// Form returns when new servers serve clients.
-func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
-
-// Orders returns the administrative orders of a server.
-func (g *servers) Orders() map[string]service.Order {
-	return map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}
+// Abilities returns the only order.
+func (g *servers) Abilities() service.Abilities {
+	return service.Abilities{Orders: map[string]service.Order{service.OrderFlush: service.OnNode(g.Flush)}}
 }
 
 // Flush drops the database of the locks.

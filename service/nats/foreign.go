@@ -106,16 +106,18 @@ type foreign struct {
 	prefix  string
 }
 
-var (
-	_ service.ForeignServers = foreign{}
-	_ service.Sharded        = foreign{}
-)
+var _ service.ForeignServers = foreign{}
 
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
 	f := foreign{Servers: g, own: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
 	return f
+}
+
+// Abilities returns what clients may ask. Lockbench orders external servers nothing.
+func (f foreign) Abilities() service.Abilities {
+	return service.Abilities{LeaderOf: f.LeaderOf, FollowersOf: f.own.FollowersOf}
 }
 
 // inName replaces the colons of a text, which names of buckets cannot have.
@@ -174,9 +176,6 @@ func (f foreign) state(ctx context.Context, node string) (s service.State, err e
 	return s, err
 }
 
-// Form waits until the servers are healthy.
-func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f) }
-
 // Leaders returns the nodes that take themselves for the leader of the bucket.
 func (f foreign) Leaders(ctx context.Context) []string { return f.buckets.Leaders(ctx) }
 
@@ -194,11 +193,6 @@ func (f foreign) Leader(ctx context.Context) (string, error) {
 
 // LeaderOf returns the same node for all keys, because they are in one bucket.
 func (f foreign) LeaderOf(ctx context.Context, _ string) (string, error) { return f.Leader(ctx) }
-
-// FollowersOf returns all other nodes.
-func (f foreign) FollowersOf(ctx context.Context, leader string) ([]string, error) {
-	return f.own.FollowersOf(ctx, leader)
-}
 
 // Healthy checks that each server can answer for the leader of the JetStream metadata, and that the
 // bucket is healthy if there is one.

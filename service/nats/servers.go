@@ -21,13 +21,7 @@ type servers struct {
 	login service.Credentials // limits the requests to those of any client
 }
 
-// The optional abilities of NATS.
-var (
-	_ service.Servers    = (*servers)(nil)
-	_ service.Sharded    = (*servers)(nil)
-	_ service.Promoter   = (*servers)(nil)
-	_ service.Identifier = (*servers)(nil)
-)
+var _ service.Servers = (*servers)(nil)
 
 func newServers(t service.Topology, h service.Host, login service.Credentials) *servers {
 	g := &servers{login: login}
@@ -51,6 +45,11 @@ const bucketName = "locks"
 
 // Params returns the bucket.
 func (g *servers) Params() map[string]string { return map[string]string{Bucket: bucketName} }
+
+// Abilities are what the API of JetStream offers.
+func (g *servers) Abilities() service.Abilities {
+	return service.Abilities{Promote: g.Promote, LeaderOf: g.LeaderOf, FollowersOf: g.FollowersOf, Identity: g.Identity}
+}
 
 // state is what a server reports about JetStream.
 type state struct {
@@ -244,9 +243,6 @@ func (g *servers) Healthy(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Form returns when new servers are one group.
-func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
 
 // Promote makes a server the leader of all buckets and of the metadata. It ignores servers that do not
 // answer, because the old leader may just have been killed. It fails for a bucket that only another

@@ -90,9 +90,8 @@ type Database interface {
 
 // Operator is the failover manager of one cluster. It does nothing for a single server.
 type Operator struct {
-	topology service.Topology
-	host     service.Operable
-	db       Database
+	*service.Cluster
+	db Database
 
 	turn sync.Mutex // held while the leader, or the leader of a node, is changed
 
@@ -105,26 +104,8 @@ type Operator struct {
 
 // New returns the failover manager of a cluster.
 func New(t service.Topology, h service.Host, db Database) *Operator {
-	host, ok := h.(service.Operable)
-	if !ok { // a sketch, which runs no servers
-		host = idle{h}
-	}
-	return &Operator{topology: t, host: host, db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
+	return &Operator{Cluster: service.NewCluster(t, h, nil), db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
 }
-
-// idle is a host that only knows the places of its nodes.
-type idle struct{ service.Host }
-
-var errIdle = errors.New("this host runs nothing")
-
-func (idle) Reaches(context.Context, string, string) error { return errIdle }
-func (idle) Renew(context.Context, string) error           { return errIdle }
-func (idle) Settings() map[string]string                   { return nil }
-
-// Nodes returns all nodes.
-func (o *Operator) Nodes() []service.Node { return o.topology.Nodes() }
-
-func (o *Operator) Topology() service.Topology { return o.topology }
 
 // Lead returns the node at the address for clients.
 func (o *Operator) Lead() string {
@@ -148,11 +129,11 @@ func (o *Operator) others(but string) []string {
 }
 
 // Setting returns a setting of the user; empty: it was not set.
-func (o *Operator) Setting(name string) string { return o.host.Settings()[name] }
+func (o *Operator) Setting(name string) string { return o.Host.Settings()[name] }
 
 // wait returns how long no node may reach the leader.
 func (o *Operator) wait() (time.Duration, error) {
-	text, given := o.host.Settings()[FailoverAfter]
+	text, given := o.Host.Settings()[FailoverAfter]
 	if !given {
 		return failoverAfter, nil
 	}
@@ -175,16 +156,13 @@ func (o *Operator) Started(ctx context.Context, node string) error {
 	case stale:
 		return nil
 	}
-	at := o.host.AddrFor(node, lead, 0)
+	at := o.Host.AddrFor(node, lead, 0)
 	return o.db.Started(ctx, node, &at)
 }
 
-// Resumed does nothing: the failover manager notices nodes that continue.
-func (o *Operator) Resumed(context.Context, string) error { return nil }
-
 // Operate watches the cluster until ctx ends.
 func (o *Operator) Operate(ctx context.Context) {
-	if !o.topology.Follows() {
+	if !o.Topology().Follows() {
 		return
 	}
 	wait, err := o.wait()
@@ -209,7 +187,7 @@ func (o *Operator) look(ctx context.Context, wait time.Duration) {
 		o.mend(ctx, lead)
 		return
 	}
-	if ctx.Err() != nil || !o.topology.Outlives {
+	if ctx.Err() != nil || !o.Topology().Outlives {
 		return
 	}
 	if o.silent.IsZero() {
@@ -226,7 +204,7 @@ func (o *Operator) reached(ctx context.Context, node string) bool {
 	defer cancel()
 	var reached atomic.Bool
 	_ = service.Each(o.others(node), func(from string) error {
-		if o.host.Status(from).Why == nil && o.host.Reaches(ctx, from, node) == nil {
+		if o.Host.Status(from).Why == nil && o.Host.Reaches(ctx, from, node) == nil {
 			reached.Store(true)
 			cancel() // one is enough
 		}
@@ -276,11 +254,11 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 
 // point makes a node follow a leader, now and after its next start.
 func (o *Operator) point(ctx context.Context, name, lead string) error {
-	at := o.host.AddrFor(name, lead, 0)
-	if err := o.host.Follow(name, at); err != nil {
+	at := o.Host.AddrFor(name, lead, 0)
+	if err := o.Host.Follow(name, at); err != nil {
 		return err
 	}
-	if s := o.host.Status(name); s.Why != nil {
+	if s := o.Host.Status(name); s.Why != nil {
 		return nil // it reads that at its start
 	}
 	return o.db.Follow(ctx, name, at)
@@ -290,7 +268,7 @@ func (o *Operator) point(ctx context.Context, name, lead string) error {
 func (o *Operator) renew(ctx context.Context, name, lead string) {
 	ctx, cancel := context.WithTimeout(ctx, renewLimit)
 	defer cancel()
-	if o.host.Follow(name, o.host.AddrFor(name, lead, 0)) != nil {
+	if o.Host.Follow(name, o.Host.AddrFor(name, lead, 0)) != nil {
 		return
 	}
 	set := func(stale bool) {
@@ -302,7 +280,7 @@ func (o *Operator) renew(ctx context.Context, name, lead string) {
 	before := o.stale[name]
 	o.mu.Unlock()
 	set(false) // so that it follows the leader when it is started
-	if err := o.host.Renew(ctx, name); err != nil {
+	if err := o.Host.Renew(ctx, name); err != nil {
 		set(before) // a fault may keep it down
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // Promote makes a replica the leader; by default the one that has received most.
 func (o *Operator) Promote(ctx context.Context, node string) (string, error) {
-	if !o.topology.Follows() {
-		return "", fmt.Errorf("promote a replica: the topology %s has none", o.topology.Name)
+	if !o.Topology().Follows() {
+		return "", fmt.Errorf("promote a replica: the topology %s has none", o.Topology().Name)
 	}
 	if node == o.Lead() {
 		return "", fmt.Errorf("promote %s: it is the leader already", node)
@@ -46,18 +46,18 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 	o.mu.Lock()
 	o.lead, o.stale[old], o.stale[node] = node, true, false
 	o.mu.Unlock()
-	if err := o.host.Follow(node, netip.AddrPort{}); err != nil {
+	if err := o.Host.Follow(node, netip.AddrPort{}); err != nil {
 		return "", err
 	}
-	if o.topology.Entry == "" {
-		if err := o.host.Lead(node); err != nil {
+	if o.Topology().Entry == "" {
+		if err := o.Host.Lead(node); err != nil {
 			return "", err
 		}
 	}
 	// Nodes that do not answer now are pointed to the leader, or renewed, when they are reachable.
 	for _, name := range o.others(node) {
 		if name == old {
-			_ = o.host.Follow(name, o.host.AddrFor(name, node, 0))
+			_ = o.Host.Follow(name, o.Host.AddrFor(name, node, 0))
 			continue
 		}
 		_ = o.point(ctx, name, node)

@@ -114,8 +114,6 @@ func (Service) Survey(ctx context.Context, l service.Location, dial service.Dial
 // foreign is an external server, which has fewer abilities.
 type foreign struct {
 	service.Servers
-	service.Clock
-	io.Closer
 	own    *servers
 	prefix string
 }
@@ -128,7 +126,12 @@ var (
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = login{site.Logins[service.Data], site.Database}
-	return foreign{g, g, g, g, prefix}
+	return foreign{g, g, prefix}
+}
+
+// Abilities returns what the server reports. Lockbench orders external servers nothing.
+func (f foreign) Abilities() service.Abilities {
+	return service.Abilities{ClockOffset: f.own.ClockOffset}
 }
 
 // Params returns the login of clients and the schema of the run.
@@ -140,9 +143,6 @@ func (f foreign) Params() map[string]string {
 	}
 	return params
 }
-
-// Form waits until the servers are healthy.
-func (f foreign) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, f.own) }
 
 // The name of the only server.
 func (f foreign) node() string { return f.own.Nodes()[0].Name }

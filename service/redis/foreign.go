@@ -332,10 +332,6 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 // foreign are external servers, which have fewer abilities.
 type foreign struct {
 	service.Servers
-	service.Sharded
-	service.Replicates
-	service.Keeper
-	service.Clock
 	own *servers
 }
 
@@ -347,20 +343,21 @@ func (Service) OpenForeign(s service.Site, prefix string, h service.Host) servic
 	if s.Master != "" {
 		g.master = s.Master
 	}
-	return foreign{g, g, g, g, g, g}
+	return foreign{g, g}
 }
 
-// Orders returns the orders that concern one key of the run. The others would remove keys of the
-// owner.
-func (f foreign) Orders() map[string]service.Order {
-	all := f.own.Orders()
-	return map[string]service.Order{service.OrderPoison: all[service.OrderPoison], service.OrderCure: all[service.OrderCure]}
+// Abilities returns all except Promote and the orders that would remove keys of the owner.
+func (f foreign) Abilities() service.Abilities {
+	a := f.own.Abilities()
+	a.Promote, a.Identity = nil, nil
+	a.Orders = map[string]service.Order{service.OrderPoison: a.Orders[service.OrderPoison], service.OrderCure: a.Orders[service.OrderCure]}
+	return a
 }
 
-// Form waits for servers that others have joined, and Started leaves the periods of sentinels
+// Form and Started have nothing to do: others have joined the servers, and the periods of sentinels stay
 // unchanged.
-func (f foreign) Form(ctx context.Context) error        { return service.AwaitHealthy(ctx, f.own) }
-func (f foreign) Started(context.Context, string) error { return nil }
+func (foreign) Form(context.Context) error            { return nil }
+func (foreign) Started(context.Context, string) error { return nil }
 
 // Under searches the keys of all masters.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {

@@ -147,7 +147,7 @@ func (g *servers) sees(ctx context.Context, n *server, what, flags string, count
 
 // Leader returns the master in the view of the service itself.
 func (g *servers) Leader(ctx context.Context) (string, error) {
-	switch g.topology.Name {
+	switch g.Topology().Name {
 	case locks.Single:
 		return g.servers[0].Name, nil
 	case locks.Replicated:
@@ -157,7 +157,7 @@ func (g *servers) Leader(ctx context.Context) (string, error) {
 	case Cluster:
 		return "", errors.New("a cluster has several masters: ask for that of a key")
 	}
-	return "", fmt.Errorf("the topology %s has no master", g.topology.Name)
+	return "", fmt.Errorf("the topology %s has no master", g.Topology().Name)
 }
 
 // elected returns the master that a majority of all sentinels name.

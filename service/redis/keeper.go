@@ -16,10 +16,10 @@ const keysMax = 1000
 
 // TTL asks the master how much longer it keeps a key.
 func (g *servers) TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error) {
-	switch g.topology.Name {
+	switch g.Topology().Name {
 	case locks.Single, locks.Replicated, Sentinel, Cluster:
 	default:
-		return 0, "", fmt.Errorf("the topology %s has no single server that keeps a key", g.topology.Name)
+		return 0, "", fmt.Errorf("the topology %s has no single server that keeps a key", g.Topology().Name)
 	}
 	node, err = g.LeaderOf(ctx, key)
 	if err != nil {

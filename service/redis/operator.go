@@ -19,18 +19,6 @@ const markerPrefix = "lockbench:marker"
 // busyShown is how long a server may take to refuse to be busy.
 const busyShown = 200 * time.Millisecond
 
-// Orders returns the administrative orders of a server.
-func (g *servers) Orders() map[string]service.Order {
-	return map[string]service.Order{
-		service.OrderFlush:           service.OnNode(g.Flush),
-		service.OrderEvict:           service.OnNode(g.Evict),
-		service.OrderPoison:          service.OnKey(g.Poison),
-		service.OrderCure:            service.OnKey(g.Cure),
-		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return g.Busy(ctx, to.Node, to.For) },
-		service.OrderDropSubscribers: service.OnNode(g.DropSubscribers),
-	}
-}
-
 // Flush removes all keys of a server.
 func (g *servers) Flush(ctx context.Context, node string) error {
 	s, err := g.server(node)

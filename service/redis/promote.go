@@ -23,7 +23,7 @@ const (
 // Promote makes a replica the master.
 func (g *servers) Promote(ctx context.Context, name string) (string, error) {
 	var promote func(context.Context, *server) (string, error)
-	switch g.topology.Name {
+	switch g.Topology().Name {
 	case locks.Replicated:
 		promote = g.promoteByHand
 	case Sentinel:
@@ -31,7 +31,7 @@ func (g *servers) Promote(ctx context.Context, name string) (string, error) {
 	case Cluster:
 		promote = g.failOverShard
 	default:
-		return "", fmt.Errorf("promote a replica: the topology %s has none", g.topology.Name)
+		return "", fmt.Errorf("promote a replica: the topology %s has none", g.Topology().Name)
 	}
 	var chosen *server
 	if name != "" {
@@ -72,16 +72,16 @@ func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, er
 	g.mu.Lock()
 	g.lead = chosen.Name
 	g.mu.Unlock()
-	if err := g.host.Lead(chosen.Name); err != nil {
+	if err := g.Host.Lead(chosen.Name); err != nil {
 		return "", err
 	}
 	return chosen.Name, service.Each(g.inRole(service.Data), func(n *server) error {
 		switch {
 		case n == chosen:
 			return nil
-		case !g.host.Status(n.Name).Running:
-			return g.host.Follow(n.Name, chosen.announced())
-		case g.host.Status(n.Name).Paused:
+		case !g.Host.Status(n.Name).Running:
+			return g.Host.Follow(n.Name, chosen.announced())
+		case g.Host.Status(n.Name).Paused:
 			return nil
 		}
 		return g.rejoin(ctx, n)
@@ -203,7 +203,7 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 		_, _ = chosen.Ask(ctx, "CONFIG", "SET", name, usual)
 	}
 	err = service.Each(g.inRole(service.Witness), func(s *server) error {
-		if !g.host.Status(s.Name).Running {
+		if !g.Host.Status(s.Name).Running {
 			return nil
 		}
 		return service.Poll(ctx, func() error {

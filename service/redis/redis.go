@@ -90,7 +90,7 @@ func (Service) Open(t service.Topology, h service.Host) service.Servers {
 }
 
 func open(t service.Topology, h service.Host) *servers {
-	g := &servers{topology: t, host: h, master: masterName}
+	g := &servers{Cluster: service.NewCluster(t, h, nil), master: masterName}
 	for _, n := range t.Nodes() {
 		g.servers = append(g.servers, &server{Node: n, group: g})
 	}

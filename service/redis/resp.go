@@ -27,7 +27,7 @@ func (e serverError) Error() string { return "the server answered " + strconv.Qu
 func (g *servers) askHost(ctx context.Context, node string, command ...string) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	c, err := g.host.Dial(ctx, node)
+	c, err := g.Host.Dial(ctx, node)
 	if err == nil {
 		defer c.Close()
 		var reply any
@@ -35,7 +35,7 @@ func (g *servers) askHost(ctx context.Context, node string, command ...string) (
 			return reply, nil
 		}
 	}
-	if why := g.host.Status(node).Why; why != nil {
+	if why := g.Host.Status(node).Why; why != nil {
 		err = why
 	}
 	return nil, fmt.Errorf("%s: %w", node, err)

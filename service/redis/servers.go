@@ -15,28 +15,18 @@ import (
 
 // servers are the running servers of one cluster.
 type servers struct {
-	topology service.Topology
-	host     service.Host
-	servers  []*server
-	ask      func(ctx context.Context, node string, command ...string) (any, error)
-	master   string            // the name of the watched master
-	prefix   string            // of the keys; the names of locks follow it
-	calls    map[string]string // the nodes by the addresses by which others call them; nil: as announced
+	*service.Cluster
+	servers []*server
+	ask     func(ctx context.Context, node string, command ...string) (any, error)
+	master  string            // the name of the watched master
+	prefix  string            // of the keys; the names of locks follow it
+	calls   map[string]string // the nodes by the addresses by which others call them; nil: as announced
 
 	mu   sync.Mutex
 	lead string // the node at the address for clients of a replicated group
 }
 
-var (
-	_ service.Servers    = (*servers)(nil)
-	_ service.Promoter   = (*servers)(nil)
-	_ service.Sharded    = (*servers)(nil)
-	_ service.Replicates = (*servers)(nil)
-	_ service.Keeper     = (*servers)(nil)
-	_ service.Orderly    = (*servers)(nil)
-	_ service.Clock      = (*servers)(nil)
-	_ service.Identifier = (*servers)(nil)
-)
+var _ service.Servers = (*servers)(nil)
 
 // server is one server.
 type server struct {
@@ -45,19 +35,30 @@ type server struct {
 }
 
 // announced returns the address of the server for others.
-func (s *server) announced() netip.AddrPort { return s.group.host.Addr(s.Name) }
+func (s *server) announced() netip.AddrPort { return s.group.Host.Addr(s.Name) }
 
 // Ask asks the server directly, past all faults.
 func (s *server) Ask(ctx context.Context, command ...string) (any, error) {
 	return s.group.ask(ctx, s.Name, command...)
 }
 
-func (g *servers) Nodes() []service.Node { return g.topology.Nodes() }
+func (g *servers) is(t locks.Topology) bool { return g.Topology().Name == t }
 
-// Topology returns how the servers are joined.
-func (g *servers) Topology() service.Topology { return g.topology }
-
-func (g *servers) is(t locks.Topology) bool { return g.topology.Name == t }
+// Abilities are all that there are.
+func (g *servers) Abilities() service.Abilities {
+	return service.Abilities{
+		Promote: g.Promote, LeaderOf: g.LeaderOf, FollowersOf: g.FollowersOf, Offsets: g.Offsets, Nudge: g.Nudge,
+		TTL: g.TTL, Kept: g.Kept, ClockOffset: g.ClockOffset, Identity: g.Identity,
+		Orders: map[string]service.Order{
+			service.OrderFlush:           service.OnNode(g.Flush),
+			service.OrderEvict:           service.OnNode(g.Evict),
+			service.OrderPoison:          service.OnKey(g.Poison),
+			service.OrderCure:            service.OnKey(g.Cure),
+			service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return g.Busy(ctx, to.Node, to.For) },
+			service.OrderDropSubscribers: service.OnNode(g.DropSubscribers),
+		},
+	}
+}
 
 // Params returns the parameters of clients of sentinels.
 func (g *servers) Params() map[string]string {

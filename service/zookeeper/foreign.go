@@ -129,6 +129,9 @@ func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) s
 	return foreign{g, g, prefix}
 }
 
+// Abilities returns none: lockbench orders external servers nothing.
+func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+
 // onLeader runs do in a session with the leader, after the leader has caught up.
 func (f foreign) onLeader(ctx context.Context, do func(node string, conn *zk.Conn) error) error {
 	node, err := f.own.Leader(ctx)

@@ -104,6 +104,3 @@ func (g *servers) followed(ctx context.Context, node string, want int) error {
 	}
 	return fmt.Errorf("%s does not say how many followers it has", node)
 }
-
-// Form returns when servers that were just started are one cluster.
-func (g *servers) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }

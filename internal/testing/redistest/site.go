@@ -239,7 +239,7 @@ func (s *Site) obey(order string, nodes []string) error {
 		data := filepath.Join(s.Dir, nodes[0], "data")
 		return errors.Join(os.RemoveAll(data), os.Mkdir(data, 0o755))
 	case "promote":
-		_, err := s.servers.(service.Promoter).Promote(ctx, nodes[0])
+		_, err := s.servers.Abilities().Promote(ctx, nodes[0])
 		return err
 	case "pause":
 		return n.process.Stop(ctx)
@@ -289,3 +289,7 @@ func (s *Site) Status(string) service.Status { return service.Status{Running: tr
 // Follow and Lead are for topologies without a failover manager of their own, which a site does not have.
 func (s *Site) Follow(string, netip.AddrPort) error { return errors.ErrUnsupported }
 func (s *Site) Lead(string) error                   { return errors.ErrUnsupported }
+
+func (s *Site) Settings() map[string]string                   { return nil }
+func (s *Site) Reaches(context.Context, string, string) error { return errors.ErrUnsupported }
+func (s *Site) Renew(context.Context, string) error           { return errors.ErrUnsupported }

@@ -124,11 +124,11 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "resume":
 		return worldtest.Can[world.NodeController](c).ResumeNode(ctx, node)
 	case "promote":
-		p, ok := world.Ability[service.Promoter](c)
-		if !ok {
+		promote := c.Abilities().Promote
+		if promote == nil {
 			return fmt.Errorf("the cluster cannot promote %s", node)
 		}
-		_, err := p.Promote(ctx, node)
+		_, err := promote(ctx, node)
 		return err
 	case "cut", "join":
 		links := []world.Link{{From: node, To: nodes[1]}}

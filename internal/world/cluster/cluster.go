@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -91,7 +90,7 @@ type life struct {
 
 var (
 	_ world.NodeController = (*Cluster)(nil)
-	_ service.Operable     = (*Cluster)(nil)
+	_ service.Host         = (*Cluster)(nil)
 )
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
@@ -170,11 +169,12 @@ func (c *Cluster) Form(ctx context.Context) error {
 	if err := c.servers.Form(ctx); err != nil {
 		return err
 	}
-	if watched, ok := c.servers.(service.Operated); ok {
-		ctx, leave := context.WithCancel(context.Background())
-		c.leave = leave
-		c.operator.Go(func() { watched.Operate(ctx) })
+	if err := service.AwaitHealthy(ctx, c.servers); err != nil {
+		return err
 	}
+	operating, leave := context.WithCancel(context.Background())
+	c.leave = leave
+	c.operator.Go(func() { c.servers.Operate(operating) })
 	return nil
 }
 
@@ -210,11 +210,10 @@ func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 
 // rejoin prepares a service's other nodes for a node that comes back without its data.
 func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
-	others, ok := c.servers.(service.Rejoiner)
-	if keepData || !ok {
+	if keepData {
 		return nil
 	}
-	joins, err := others.Rejoin(ctx, n.Is().Name)
+	joins, err := c.servers.Rejoin(ctx, n.Is().Name)
 	if err != nil || !joins {
 		return err
 	}
@@ -228,8 +227,8 @@ func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 		c.operator.Wait()
 	}
 	errs := []error{c.Clients.End(ctx), nodes()}
-	if kept, ok := c.servers.(io.Closer); ok {
-		errs = append(errs, kept.Close())
+	if c.servers != nil {
+		errs = append(errs, c.servers.Close())
 	}
 	if c.Proxy != nil {
 		errs = append(errs, c.Proxy.Close())
@@ -345,8 +344,8 @@ func (c *Cluster) Greet(ctx context.Context, from, to string, load int, dial fun
 
 // Identity returns the identity of the node at an address.
 func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, error) {
-	who, ok := c.servers.(service.Identifier)
-	if !ok {
+	identity := c.servers.Abilities().Identity
+	if identity == nil {
 		return "", fmt.Errorf("%s does not tell one node from another", c.Spec.Service.Name())
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp4", at.String())
@@ -354,7 +353,7 @@ func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, erro
 		return "", err
 	}
 	defer conn.Close()
-	return who.Identity(ctx, conn)
+	return identity(ctx, conn)
 }
 
 // HasLeaderAddress reports whether clients use an address that follows the leader.

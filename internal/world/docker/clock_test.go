@@ -26,7 +26,7 @@ func TestClock(t *testing.T) {
 	}
 	run(t, world.Spec{Service: redis.Service{}, Topology: redistest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *Cluster) error {
 		wrong := func(name string) (time.Duration, error) {
-			off, err := worldtest.Can[service.Clock](c).ClockOffset(ctx, name)
+			off, err := c.Abilities().ClockOffset(ctx, name)
 			return off.Round(30 * time.Second), err
 		}
 		expect := func(name string, want time.Duration) error {
@@ -71,7 +71,7 @@ func TestClock(t *testing.T) {
 			return err
 		}
 		err = service.Poll(ctx, func() error {
-			if off, err := worldtest.Can[service.Clock](c).ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
+			if off, err := c.Abilities().ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
 				return fmt.Errorf("off by %v, %w", off, err)
 			}
 			return nil

@@ -89,7 +89,7 @@ func TestPromote(t *testing.T) {
 				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
 					return err
 				}
-				now, err := worldtest.Can[service.Promoter](c).Promote(ctx, try.chosen)
+				now, err := c.Abilities().Promote(ctx, try.chosen)
 				if err != nil {
 					return err
 				}
@@ -117,7 +117,7 @@ func TestPromoteAfterKill(t *testing.T) {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
-		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err != nil {
+		if _, err := c.Abilities().Promote(ctx, ""); err != nil {
 			return err
 		}
 		if err := c.Start(ctx, "redis-1", false); err != nil {
@@ -309,11 +309,11 @@ func TestLagBetweenServers(t *testing.T) {
 		}
 		slow := func(ctx context.Context) error {
 			began := time.Now()
-			if err := worldtest.Can[service.Replicates](c).Nudge(ctx, "redis-1"); err != nil {
+			if err := c.Abilities().Nudge(ctx, "redis-1"); err != nil {
 				return err
 			}
-			want := worldtest.Can[service.Replicates](c).Offsets(ctx)["redis-1"]
-			for worldtest.Can[service.Replicates](c).Offsets(ctx)["redis-2"] < want {
+			want := c.Abilities().Offsets(ctx)["redis-1"]
+			for c.Abilities().Offsets(ctx)["redis-2"] < want {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -335,7 +335,7 @@ func TestLagBetweenServers(t *testing.T) {
 				inRow = -1
 			}
 		}
-		if at := worldtest.Can[service.Replicates](c).Offsets(ctx); at["redis-3"] < at["redis-1"] {
+		if at := c.Abilities().Offsets(ctx); at["redis-3"] < at["redis-1"] {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
 		// A cut also affects the connections through the proxy.

@@ -34,7 +34,7 @@ func TestCluster(t *testing.T) {
 				return err
 			}
 			want := []string{"redis-3", "redis-1", "redis-2"}[i]
-			if got, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, key); got != want || err != nil {
+			if got, err := c.Abilities().LeaderOf(ctx, key); got != want || err != nil {
 				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
 			}
 		}
@@ -53,7 +53,7 @@ func TestCluster(t *testing.T) {
 			return err
 		}
 		err := service.Poll(ctx, func() error {
-			master, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, "a")
+			master, err := c.Abilities().LeaderOf(ctx, "a")
 			if err == nil && master != "redis-6" {
 				err = errors.New(master + " is still the master of a")
 			}

@@ -28,7 +28,6 @@ var (
 	_ world.Prober         = (*Cluster)(nil)
 	_ world.ClockShifter   = (*Cluster)(nil)
 	_ world.RequestTracker = (*Cluster)(nil)
-	_ service.Promoter     = promotable{}
 )
 
 // startLimit bounds how long a node may take to answer after its start hook.
@@ -47,6 +46,11 @@ func (reach) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort
 func (reach) Status(string) service.Status               { return service.Status{Running: true} }
 func (reach) Follow(string, netip.AddrPort) error        { return errNotOurs }
 func (reach) Lead(string) error                          { return errNotOurs }
+func (reach) Settings() map[string]string                { return nil }
+func (reach) Renew(context.Context, string) error        { return errNotOurs }
+func (reach) Reaches(context.Context, string, string) error {
+	return errNotOurs
+}
 func (r reach) Dial(ctx context.Context, node string) (net.Conn, error) {
 	i := slices.IndexFunc(r.site.Topology.Nodes(), func(n service.Node) bool { return n.Name == node })
 	if i < 0 {
@@ -182,12 +186,13 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 // Lacks returns an error if the hooks for an action are missing.
 func (c *Cluster) Lacks(d world.Action) error { return c.reach.o.limits(c.Topology())(d) }
 
-// promotable is a cluster with a promote hook.
-type promotable struct{ *Cluster }
-
-// Promote promotes a node by the hook.
-func (p promotable) Promote(ctx context.Context, node string) (string, error) {
-	return p.promote(ctx, node)
+// Abilities returns those of the servers, and Promote if there is a hook for it.
+func (c *Cluster) Abilities() service.Abilities {
+	a := c.Cluster.Abilities()
+	if len(c.nodes) > 0 && c.reach.o.Hooks.has(hookPromote) {
+		a.Promote = c.promote
+	}
+	return a
 }
 
 // promote runs the hook and returns when the servers report the new leader.

@@ -20,7 +20,6 @@
 package external
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -167,23 +166,13 @@ func (w *World) Sketch(s world.Spec) world.Cluster {
 	sketch.Limits = w.options.limits(s.Topology)
 	sketch.Clocks = errClocks
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
-	if s.Service != nil && w.options.Hooks.has(hookPromote) {
-		return promotableSketch{sketch}
-	}
+	sketch.Promotes = s.Service != nil && w.options.Hooks.has(hookPromote)
 	return sketch
 }
 
 // lagCuts is the lag from which a link between servers is cut instead. No fault lasts as long, so
 // nothing that is late by this much arrives before the link is healed.
 const lagCuts = 20 * time.Second
-
-// promotableSketch is a sketch with a promote hook.
-type promotableSketch struct{ world.Sketch }
-
-// Promote always fails.
-func (promotableSketch) Promote(context.Context, string) (string, error) {
-	return "", errors.New("this cluster is a sketch and runs nothing")
-}
 
 // limits returns which actions lack a hook in a topology.
 func (o Options) limits(t service.Topology) func(world.Action) error {

@@ -225,11 +225,11 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 		if got := readFile(t, said); got != "off "+host+"\non "+host+"\n" {
 			t.Errorf("the hooks were told %q", got)
 		}
-		promoter, ok := world.Ability[service.Promoter](c)
-		if !ok {
+		promote := c.Abilities().Promote
+		if promote == nil {
 			t.Fatal("there is a hook that promotes, and no ability to")
 		}
-		node, err := promoter.Promote(ctx, "redis-2")
+		node, err := promote(ctx, "redis-2")
 		if leads, _ := c.Leader(ctx); err != nil || node != "redis-2" || leads != node {
 			t.Errorf("%s was promoted (%v), and %s leads", node, err, leads)
 		}

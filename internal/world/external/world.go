@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os/exec"
 	"slices"
@@ -57,7 +56,7 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	w.site.Store(&site)
 	servers := w.options.Service.OpenForeign(site, Base, reach{w.options, site})
-	defer leave(servers)
+	defer servers.Close()
 	if err := service.Each(servers.Nodes(), func(n service.Node) error { return servers.Answers(ctx, n.Name) }); err != nil {
 		return w.unharmed(err)
 	}
@@ -67,13 +66,6 @@ func (w *World) Ready(ctx context.Context) error {
 		return w.unharmed(fmt.Errorf("look at the servers: %w", err))
 	}
 	return w.unharmed(alone(ctx, servers))
-}
-
-// leave closes connections that are kept for queries.
-func leave(servers service.ForeignServers) {
-	if kept, ok := servers.(io.Closer); ok {
-		_ = kept.Close() // they may be broken
-	}
 }
 
 // unharmed adds to an error that nothing was changed.
@@ -122,9 +114,6 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	if err := c.begin(ctx); err != nil {
 		return w.unharmed(err)
 	}
-	if s.Service != nil && w.options.Hooks.has(hookPromote) {
-		return body(ctx, promotable{c})
-	}
 	return body(ctx, c)
 }
 
@@ -136,7 +125,7 @@ func (w *World) Report(ctx context.Context) []string {
 	}
 	o := w.options
 	servers := o.Service.OpenForeign(*site, Base, reach{o, *site})
-	defer leave(servers)
+	defer servers.Close()
 	leaders := servers.Leaders(ctx)
 	var lines []string
 	for _, n := range site.Topology.Nodes() {

@@ -41,14 +41,14 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
 				return err
 			}
-			before := worldtest.Can[service.Replicates](c).Offsets(ctx)
+			before := c.Abilities().Offsets(ctx)
 			if _, err := a.Conn().Acquire(ctx, "a", r); err != nil {
 				return err
 			}
-			if err := worldtest.Can[service.Replicates](c).Nudge(ctx, old); err != nil {
+			if err := c.Abilities().Nudge(ctx, old); err != nil {
 				return err
 			}
-			after := worldtest.Can[service.Replicates](c).Offsets(ctx)
+			after := c.Abilities().Offsets(ctx)
 			for _, l := range lag {
 				if after[old] <= before[old] || after[l.To] >= after[old] {
 					t.Errorf("%s should lag: before %v, after %v", l.To, before, after)
@@ -116,7 +116,7 @@ func TestPromote(t *testing.T) {
 					if _, err := a.Conn().Acquire(ctx, "1", lease60); err != nil {
 						return err
 					}
-					now, err := worldtest.Can[service.Promoter](c).Promote(ctx, chosen)
+					now, err := c.Abilities().Promote(ctx, chosen)
 					if err != nil {
 						return err
 					}
@@ -152,7 +152,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 		if _, err := redistest.Ask(ctx, first.real, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
 			return err
 		}
-		now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "")
+		now, err := c.Abilities().Promote(ctx, "")
 		if err == nil && now == "redis-1" {
 			t.Error("no node was promoted")
 		}
@@ -166,7 +166,7 @@ func TestPromoteAfterKill(t *testing.T) {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
-		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err != nil {
+		if _, err := c.Abilities().Promote(ctx, ""); err != nil {
 			return err
 		}
 		if err := c.Start(ctx, "redis-1", false); err != nil {

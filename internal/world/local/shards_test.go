@@ -32,11 +32,11 @@ func TestClusterFailsOver(t *testing.T) {
 		}
 		// As a server says itself: CLUSTER KEYSLOT a is 15495, b 3300, c 7365, {c}a 7365.
 		for key, want := range map[string]string{"a": "redis-3", "b": "redis-1", "c": "redis-2", "{c}a": "redis-2"} {
-			if got, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, key); got != want || err != nil {
+			if got, err := c.Abilities().LeaderOf(ctx, key); got != want || err != nil {
 				t.Errorf("master of %q is %q, %v; want %s", key, got, err, want)
 			}
 		}
-		if replicas, err := worldtest.Can[service.Sharded](c).FollowersOf(ctx, "redis-3"); !slices.Equal(replicas, []string{"redis-6"}) || err != nil {
+		if replicas, err := c.Abilities().FollowersOf(ctx, "redis-3"); !slices.Equal(replicas, []string{"redis-6"}) || err != nil {
 			t.Errorf("replicas of redis-3 are %v, %v", replicas, err)
 		}
 		if err := take("1.1", "a"); err != nil {
@@ -49,7 +49,7 @@ func TestClusterFailsOver(t *testing.T) {
 			t.Errorf("healthy without redis-3: %v", err)
 		}
 		if err := service.Poll(ctx, func() error {
-			now, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, "a")
+			now, err := c.Abilities().LeaderOf(ctx, "a")
 			if err == nil && now != "redis-6" {
 				err = errors.New(now + " is still the master of a")
 			}
@@ -63,7 +63,7 @@ func TestClusterFailsOver(t *testing.T) {
 		if err := service.AwaitHealthy(ctx, c); err != nil {
 			return err
 		}
-		if replicas, err := worldtest.Can[service.Sharded](c).FollowersOf(ctx, "redis-6"); !slices.Equal(replicas, []string{"redis-3"}) || err != nil {
+		if replicas, err := c.Abilities().FollowersOf(ctx, "redis-6"); !slices.Equal(replicas, []string{"redis-3"}) || err != nil {
 			t.Errorf("replicas of redis-6 are %v, %v", replicas, err)
 		}
 		if err := service.Poll(ctx, func() error { // the node's map of the slots may be old
@@ -82,16 +82,16 @@ func TestClusterFailsOver(t *testing.T) {
 // from all others loses its role.
 func TestClusterPromotesAndIsCut(t *testing.T) {
 	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *Cluster) error {
-		if now, err := worldtest.Can[service.Promoter](c).Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
+		if now, err := c.Abilities().Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
 			return errors.Join(err, errors.New("promoted "+now))
 		}
 		if err := service.AwaitHealthy(ctx, c); err != nil {
 			return err
 		}
-		if master, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, "b"); master != "redis-4" || err != nil {
+		if master, err := c.Abilities().LeaderOf(ctx, "b"); master != "redis-4" || err != nil {
 			t.Errorf("master of b is %q, %v", master, err)
 		}
-		if _, err := worldtest.Can[service.Promoter](c).Promote(ctx, ""); err == nil || !strings.Contains(err.Error(), "name the replica") {
+		if _, err := c.Abilities().Promote(ctx, ""); err == nil || !strings.Contains(err.Error(), "name the replica") {
 			t.Errorf("promote without a node: %v", err)
 		}
 		var links []world.Link
@@ -104,7 +104,7 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 			return err
 		}
 		if err := service.Poll(ctx, func() error {
-			master, err := worldtest.Can[service.Sharded](c).LeaderOf(ctx, "b")
+			master, err := c.Abilities().LeaderOf(ctx, "b")
 			if err == nil && master != "redis-1" {
 				err = errors.New(master + " is still the master of b")
 			}
@@ -176,13 +176,13 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 				err = size(node, "before", ends+stays)
 			}
 			if err == nil {
-				err = worldtest.Can[service.Orderly](c).Orders()[service.OrderEvict](ctx, service.OrderArgs{Node: node})
+				err = c.Abilities().Orders[service.OrderEvict](ctx, service.OrderArgs{Node: node})
 			}
 			if err == nil {
 				err = size(node, "evicted", stays)
 			}
 			if err == nil {
-				err = worldtest.Can[service.Orderly](c).Orders()[service.OrderFlush](ctx, service.OrderArgs{Node: node})
+				err = c.Abilities().Orders[service.OrderFlush](ctx, service.OrderArgs{Node: node})
 			}
 			if err == nil {
 				err = size(node, "flushed", 0)
@@ -193,7 +193,7 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 		}
 		if topology == redis.Cluster {
 			for _, replica := range []string{"redis-4", "redis-5", "redis-6"} {
-				err := worldtest.Can[service.Orderly](c).Orders()[service.OrderFlush](ctx, service.OrderArgs{Node: replica})
+				err := c.Abilities().Orders[service.OrderFlush](ctx, service.OrderArgs{Node: replica})
 				if err == nil || !strings.Contains(err.Error(), "name a leader") {
 					t.Errorf("flush %s, which follows another node: %v", replica, err)
 				}

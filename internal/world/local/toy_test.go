@@ -55,23 +55,15 @@ func (toy) Program(at service.Place) service.Program {
 	return service.Program{Args: args}
 }
 
-func (toy) Open(t service.Topology, h service.Host) service.Servers { return toys{t, h} }
-
-type toys struct {
-	topology service.Topology
-	host     service.Host
+func (toy) Open(t service.Topology, h service.Host) service.Servers {
+	return toys{service.NewCluster(t, h, nil)}
 }
 
-func (s toys) Nodes() []service.Node                    { return s.topology.Nodes() }
-func (s toys) Topology() service.Topology               { return s.topology }
+type toys struct{ *service.Cluster }
+
 func (toys) Leader(context.Context) (string, error)     { return "", errors.New("each leads by itself") }
 func (toys) Leaders(context.Context) []string           { return nil }
 func (toys) Healthy(context.Context) error              { return nil }
-func (toys) Form(context.Context) error                 { return nil }
-func (toys) Started(context.Context, string) error      { return nil }
-func (toys) Resumed(context.Context, string) error      { return nil }
-func (toys) Lead() string                               { return "" }
-func (toys) Params() map[string]string                  { return nil }
 func (toys) Greet(context.Context, net.Conn, int) error { return nil }
 
 func (s toys) Answers(ctx context.Context, node string) error {
@@ -81,7 +73,7 @@ func (s toys) Answers(ctx context.Context, node string) error {
 
 // says returns the answer of a node and bypasses faults.
 func (s toys) says(ctx context.Context, node, what string) (string, error) {
-	c, err := s.host.Dial(ctx, node)
+	c, err := s.Host.Dial(ctx, node)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +83,7 @@ func (s toys) says(ctx context.Context, node, what string) (string, error) {
 
 // ask lets one node query the name of another one.
 func (s toys) ask(ctx context.Context, from, to string, port int) (string, error) {
-	return s.says(ctx, from, "ASK "+s.host.AddrFor(from, to, port).String())
+	return s.says(ctx, from, "ASK "+s.Host.AddrFor(from, to, port).String())
 }
 
 func toySays(ctx context.Context, c net.Conn, what string) (string, error) {

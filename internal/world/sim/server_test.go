@@ -55,6 +55,7 @@ func (s *slate) Topology() service.Topology             { return service.Topolog
 func (s *slate) Leader(context.Context) (string, error) { return "board-1", nil }
 func (s *slate) Leaders(context.Context) []string       { return []string{"board-1"} }
 func (s *slate) Healthy(context.Context) error          { return nil }
+func (s *slate) Abilities() service.Abilities           { return service.Abilities{} }
 func (s *slate) Processes() []Server                    { return s.servers }
 func (s *slate) Store() locks.Store                     { return locks.Store{Topology: locks.Single} }
 func (s *slate) Opened(world.ClientSpec)                { s.opened++ }

@@ -46,14 +46,7 @@ type cluster struct {
 	address string // which
 }
 
-var (
-	_ sim.Service        = (*cluster)(nil)
-	_ service.Promoter   = (*cluster)(nil)
-	_ service.Replicates = (*cluster)(nil)
-	_ service.Keeper     = (*cluster)(nil)
-	_ service.Orderly    = (*cluster)(nil)
-	_ service.Clock      = (*cluster)(nil)
-)
+var _ sim.Service = (*cluster)(nil)
 
 // New creates the servers of a cluster.
 func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {

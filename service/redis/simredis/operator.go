@@ -11,15 +11,18 @@ import (
 	"lockbench/service"
 )
 
-// Orders returns the administrative orders of a server.
-func (c *cluster) Orders() map[string]service.Order {
-	return map[string]service.Order{
-		service.OrderFlush:           service.OnNode(c.Flush),
-		service.OrderEvict:           service.OnNode(c.Evict),
-		service.OrderPoison:          service.OnKey(c.Poison),
-		service.OrderCure:            service.OnKey(c.Cure),
-		service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return c.Busy(ctx, to.Node, to.For) },
-		service.OrderDropSubscribers: service.OnNode(c.DropSubscribers),
+// Abilities are those of real servers, without the sharding that the simulation has not.
+func (c *cluster) Abilities() service.Abilities {
+	return service.Abilities{
+		Promote: c.Promote, Offsets: c.Offsets, Nudge: c.Nudge, TTL: c.TTL, Kept: c.Kept, ClockOffset: c.ClockOffset,
+		Orders: map[string]service.Order{
+			service.OrderFlush:           service.OnNode(c.Flush),
+			service.OrderEvict:           service.OnNode(c.Evict),
+			service.OrderPoison:          service.OnKey(c.Poison),
+			service.OrderCure:            service.OnKey(c.Cure),
+			service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return c.Busy(ctx, to.Node, to.For) },
+			service.OrderDropSubscribers: service.OnNode(c.DropSubscribers),
+		},
 	}
 }
 
