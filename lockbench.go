@@ -145,7 +145,7 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 		return nil, err
 	}
 	var done *run.Outcome
-	if _, virtual := job.World.(world.Enclosing); virtual {
+	if job.World.Describe().Virtual {
 		done, err = simulate(ctx, job, observer)
 	} else {
 		done, err = job.Run(ctx, observer)

@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -59,15 +58,11 @@ func (Bandwidth) Effect() []string {
 }
 
 // Available requires both ends and a cluster that can limit the rate.
-func (f Bandwidth) Available(c world.Cluster) error {
+func (f Bandwidth) Available(c world.Sketch) error {
 	if err := f.link.available(c, world.Action{Kind: world.Throttled}); err != nil {
 		return err
 	}
-	throttler, ok := world.Ability[world.LinkThrottler](c)
-	if !ok {
-		return errors.New("this world cannot make links narrow")
-	}
-	return throttler.BandwidthReady()
+	return c.Bandwidth
 }
 
 // Inject limits the rate and checks that a large PING is as slow as it must be.
@@ -76,16 +71,15 @@ func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	throttler, _ := world.Ability[world.LinkThrottler](s.Cluster)
 	// Without a fault such a PING takes a millisecond or two.
-	bulk := func(ctx context.Context, at path) error { return throttler.PingBulk(ctx, at.from, at.to, f.load()) }
+	bulk := s.ping(f.load())
 	s.Begin(ends(links), fmt.Sprintf("%s narrowed to %s", f.link, f.rate()))
 	return s.apply(ctx, lasting{
 		condition: narrow, names: linkNames(links),
-		inject: func() error { return throttler.Throttle(ctx, links, f.bytesPerSecond) },
+		inject: func() error { return s.Cluster.Throttle(ctx, links, f.bytesPerSecond) },
 		// If two act on one link, the later rate stays until both are healed.
 		undo: func(ctx context.Context, last []string) error {
-			return throttler.Unthrottle(ctx, linksNamed(links, last))
+			return s.Cluster.Unthrottle(ctx, linksNamed(links, last))
 		},
 		seen: func(ctx context.Context) error { return s.silent(ctx, bulk, over(links), lateEnough) },
 		gone: func(ctx context.Context) error { return s.answering(ctx, bulk, over(links), 2*lateEnough) },

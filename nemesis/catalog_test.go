@@ -1,6 +1,8 @@
 package nemesis
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,7 +43,7 @@ func TestCatalog(t *testing.T) {
 		}
 		step := e.Try
 		step.Fault = e.Name
-		if err := make1(t, step).Available(newFake(redis.Sentinel, 0)); err != nil {
+		if err := make1(t, step).Available(newFake(redis.Sentinel, 0).sketch()); err != nil {
 			t.Errorf("%s: what is tried is not available: %v", e.Name, err)
 		}
 	}
@@ -50,37 +52,40 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// A fault is n/a in a world without the ability, or without a node in the role.
+// A fault is n/a in a world that cannot inject it, and without a node in the role.
 func TestAvailability(t *testing.T) {
-	single, sentinel, none := newFake(locks.Single, 0), newFake(redis.Sentinel, 0), newFake(locks.None, 0)
+	single, sentinel, none := newFake(locks.Single, 0).sketch(), newFake(redis.Sentinel, 0).sketch(), newFake(locks.None, 0).sketch()
+	hookless, narrow, bare := sentinel, single, world.Sketch{Group: bare{newFake(redis.Sentinel, 0)}}
+	hookless.Lacks = func(a world.Action) error { return fmt.Errorf("no node is %s", a.Kind) }
+	narrow.Bandwidth = errors.New("no link is narrow")
 	tests := []struct {
 		fault, target string
 		options       map[string]string
-		cluster       world.Cluster
+		cluster       world.Sketch
 		want          string // "": available
 	}{
 		{"kill", "master", nil, single, ""},
-		{"kill", "master", nil, bare{single}, "this world cannot kill nodes"},
-		{"kill", "holder", nil, bare{none}, ""},
+		{"kill", "master", nil, hookless, "no node is killed and started"},
+		{"kill", "holder", nil, hookless, ""},
 		{"kill", "replicas", nil, single, "no replicas"},
-		{"pause", "master", nil, bare{single}, "this world cannot stop nodes"},
-		{"pause", "holder", nil, bare{none}, ""},
+		{"pause", "master", nil, hookless, "no node is paused"},
+		{"pause", "holder", nil, none, ""},
 		{"isolate", "master", nil, single, ""},
-		{"isolate", "master", nil, bare{single}, "this world cannot break links"},
+		{"isolate", "master", nil, hookless, "no node is cut off from all other servers"},
 		{"isolate", "holder", nil, none, "no servers"},
 		{"isolate", "master", map[string]string{"with": "sentinels"}, single, "no sentinels"},
 		{"cut", "clients -> master", nil, single, ""},
-		{"cut", "clients -> master", nil, bare{single}, "this world cannot break links"},
+		{"cut", "clients -> master", nil, hookless, ""},
+		{"cut", "master -> replicas", nil, hookless, "no node is cut off from other servers"},
 		{"cut", "clients -> holder", nil, single, "clients do not talk to each other"},
 		{"cut", "master -> replicas", nil, single, "no replicas"},
 		{"cut", "clients -> master", nil, none, "no servers"},
 		{"lag", "master -> clients", map[string]string{"by": "1s"}, single, ""},
-		{"lag", "master -> clients", map[string]string{"by": "1s"}, bare{single}, "this world cannot break links"},
+		{"bandwidth", "master -> clients", map[string]string{"rate": "5kB/s"}, narrow, "no link is narrow"},
 		{"drop-replies", "master -> clients", nil, single, ""},
-		{"drop-replies", "master -> clients", nil, bare{single}, "this world cannot break links"},
 		{"promote", "a replica", nil, sentinel, ""},
 		{"promote", "a replica", nil, single, "no replicas"},
-		{"promote", "a replica", nil, bare{sentinel}, "this world cannot promote by hand"},
+		{"promote", "a replica", nil, bare, "this world cannot promote by hand"},
 		{"promote", "redis-9", nil, sentinel, "no node redis-9 here"},
 	}
 	for _, test := range tests {

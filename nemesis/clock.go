@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,23 +75,20 @@ func (f Clock) Prepare(s *world.Spec) {
 func (Clock) Effect() []string { return []string{history.EffectClocks} }
 
 // Available requires servers or clients whose clocks can be shifted.
-func (f Clock) Available(c world.Cluster) error {
+func (f Clock) Available(c world.Sketch) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
-	shifter, ok := world.Ability[world.ClockShifter](c)
 	switch {
-	case ofClients(f.Target) && !ok:
-		return world.ErrClientClock
+	case ofClients(f.Target) && f.Drift != 0:
+		return cmp.Or(c.ClientClocks, c.ClientDrift)
 	case ofClients(f.Target):
-		return shifter.ClientClocksReady(f.Drift != 0)
-	case !ok:
-		return errors.New("this world cannot shift clocks")
+		return c.ClientClocks
 	}
 	if c.Abilities().ClockOffset == nil {
 		return errors.New("these servers do not tell what time it is")
 	}
-	return shifter.ClocksReady()
+	return c.Clocks
 }
 
 // Inject shifts the clocks and reads the time of the servers.
@@ -137,18 +135,17 @@ type clocks struct {
 }
 
 func (f Clock) clocks(s Scene) clocks {
-	shifter, _ := world.Ability[world.ClockShifter](s.Cluster)
 	if ofClients(f.Target) {
 		return clocks{
 			func(_ context.Context, name string, by time.Duration, drift float64) error {
-				return shifter.ShiftClientClock(history.ParseParty(name).Number, by, drift)
+				return s.Cluster.ShiftClientClock(history.ParseParty(name).Number, by, drift)
 			},
 			func(_ context.Context, name string) (time.Duration, error) {
-				return shifter.ClientClockOffset(history.ParseParty(name).Number)
+				return s.Cluster.ClientClockOffset(history.ParseParty(name).Number)
 			},
 		}
 	}
-	return clocks{shifter.ShiftClock, s.Cluster.Abilities().ClockOffset}
+	return clocks{s.Cluster.ShiftClock, s.Cluster.Abilities().ClockOffset}
 }
 
 // seen reads the time until it is as expected.

@@ -24,7 +24,7 @@ func (Cut) Effect() []string {
 }
 
 // Available requires both ends and a cluster that can cut links.
-func (f Cut) Available(c world.Cluster) error {
+func (f Cut) Available(c world.Sketch) error {
 	return f.link.available(c, world.Action{Kind: world.Cutting})
 }
 

@@ -22,7 +22,7 @@ func (f DropReplies) String() string { return "drop replies " + f.link.String() 
 func (DropReplies) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
 
 // Available requires both ends and a cluster that can drop replies.
-func (f DropReplies) Available(c world.Cluster) error {
+func (f DropReplies) Available(c world.Sketch) error {
 	return f.link.available(c, world.Action{Kind: world.Dropping})
 }
 
@@ -32,13 +32,12 @@ func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	dropper, _ := world.Ability[world.LinkController](s.Cluster)
 	s.Begin(ends(links), f.link.String()+": replies lost")
 	return s.apply(ctx, s.silencesLinks(links, lasting{
 		condition: losing, names: linkNames(links),
-		inject: func() error { return dropper.DropReplies(ctx, links) },
+		inject: func() error { return s.Cluster.DropReplies(ctx, links) },
 		undo: func(ctx context.Context, last []string) error {
-			return dropper.KeepReplies(ctx, linksNamed(links, last))
+			return s.Cluster.KeepReplies(ctx, linksNamed(links, last))
 		},
 	}))
 }

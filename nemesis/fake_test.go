@@ -49,14 +49,7 @@ type fake struct {
 	probed   map[string]bool // the paths of all PINGs
 }
 
-var (
-	_ world.Cluster        = (*fake)(nil)
-	_ world.NodeController = (*fake)(nil)
-	_ world.LinkController = (*fake)(nil)
-	_ world.LinkThrottler  = (*fake)(nil)
-	_ world.ClockShifter   = (*fake)(nil)
-	_ world.Prober         = (*fake)(nil)
-)
+var _ world.Cluster = (*fake)(nil)
 
 func newFake(form locks.Topology, masters int) *fake {
 	on := service.None
@@ -80,7 +73,6 @@ func newFake(form locks.Topology, masters int) *fake {
 
 func (f *fake) Nodes() []service.Node         { return f.nodes }
 func (f *fake) Topology() service.Topology    { return f.form }
-func (f *fake) Servers() service.Group        { return f }
 func (f *fake) Healthy(context.Context) error { return nil }
 
 func (f *fake) Open(context.Context, world.ClientSpec) (world.Client, error) {
@@ -161,8 +153,6 @@ func (f *fake) DropReplies(_ context.Context, links []world.Link) error {
 func (f *fake) KeepReplies(_ context.Context, links []world.Link) error {
 	return f.do("keep", func() error { return unset(f.losing, links) })
 }
-
-func (f *fake) BandwidthReady() error { return nil }
 
 func (f *fake) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	return f.do("throttle", func() error { return set(f.rate, links, bytesPerSecond) })
@@ -251,8 +241,9 @@ func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error)
 	return ttl, f.master, nil
 }
 
-func (f *fake) ClocksReady() error                 { return nil }
-func (f *fake) ClientClocksReady(drift bool) error { return nil }
+func (f *fake) Requests(string) map[string]int     { return nil }
+func (f *fake) HoldReply(string, int) world.Held   { return nil }
+func (f *fake) HoldRequest(string, int) world.Held { return nil }
 
 func (f *fake) ShiftClientClock(client int, by time.Duration, drift float64) error {
 	return f.ShiftClock(context.Background(), history.ClientParty(client).String(), by, drift)
@@ -301,9 +292,7 @@ func unset[V any](m map[world.Link]V, links []world.Link) error {
 	return nil
 }
 
-func (f *fake) Ping(ctx context.Context, from, to string) error { return f.PingBulk(ctx, from, to, 0) }
-
-func (f *fake) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (f *fake) Ping(ctx context.Context, from, to string, bytes int) error {
 	there, back := world.Link{From: from, To: to}, world.Link{From: to, To: from}
 	f.mu.Lock()
 	f.probed[there.String()] = true
@@ -464,9 +453,12 @@ func sceneOf(c world.Cluster, nodes ...string) Scene {
 	}
 }
 
-// bare is a cluster without abilities.
+// bare is a cluster whose servers have no abilities.
 type bare struct{ world.Cluster }
 
 func (bare) Abilities() service.Abilities { return service.Abilities{} }
 
-func (b bare) Servers() service.Group { return struct{ service.Group }{b.Cluster} }
+// sketch is the plan of a cluster that does not stop clients between two requests.
+func (f *fake) sketch() world.Sketch {
+	return world.Sketch{Group: f, Requests: errors.New("this world cannot stop a client between two requests")}
+}

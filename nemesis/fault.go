@@ -26,7 +26,7 @@ type Fault interface {
 	// excuse a lock by them.
 	Effect() []string
 	// Available returns nil, or the reason why the fault does not apply to this cluster.
-	Available(c world.Cluster) error
+	Available(c world.Sketch) error
 	// Inject returns when the fault is in effect.
 	Inject(ctx context.Context, s Scene) (Undo, error)
 }

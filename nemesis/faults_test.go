@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service/redis"
 )
@@ -128,7 +127,7 @@ func forEachStrike(t *testing.T, test func(t *testing.T, s *struck, does, breaks
 					}
 				}
 				test(t, s, c.does, c.breaks)
-				if err := s.fault.Available(cluster); err != nil {
+				if err := s.fault.Available(cluster.sketch()); err != nil {
 					t.Errorf("not available: %v", err)
 				}
 				if s.targets != c.targets {
@@ -315,21 +314,5 @@ func TestMasterAfterAnElection(t *testing.T) {
 	c := &electing{fake: newFake(locks.Replicated, 0), without: 3}
 	if _, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(c)); err != nil || c.state() != "redis-1 dead" {
 		t.Errorf("%v, %s, want redis-1 dead", err, c.state())
-	}
-}
-
-// If a cluster cannot be probed, faults count as in effect.
-func TestNoProber(t *testing.T) {
-	type killer struct {
-		world.Cluster
-		world.NodeController
-	}
-	c := newFake(locks.Single, 0)
-	undo, err := make1(t, Step{Fault: "kill", Target: "master"}).Inject(t.Context(), sceneOf(killer{c, c}))
-	if err != nil || c.state() != "redis-1 dead" {
-		t.Errorf("%v, %s", err, c.state())
-	}
-	if err := undo(t.Context()); err != nil || c.state() != "" {
-		t.Errorf("%v, %s", err, c.state())
 	}
 }

@@ -29,7 +29,7 @@ func (HoldRequest) Effect() []string {
 }
 
 // Available requires nothing beyond the requirements of every step with a request.
-func (HoldRequest) Available(world.Cluster) error { return nil }
+func (HoldRequest) Available(world.Sketch) error { return nil }
 
 // Inject uses the request that the trigger holds.
 func (HoldRequest) Inject(_ context.Context, s Scene) (Undo, error) {

@@ -45,7 +45,7 @@ func (f Isolate) String() string {
 func (Isolate) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
 // Available requires both groups and a cluster that can cut links.
-func (f Isolate) Available(c world.Cluster) error {
+func (f Isolate) Available(c world.Sketch) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
@@ -56,9 +56,6 @@ func (f Isolate) Available(c world.Cluster) error {
 		if err := roleAvailable(f.With, c); err != nil {
 			return err
 		}
-	}
-	if err := breakable(c); err != nil {
-		return err
 	}
 	switch {
 	case ofClients(f.Target) && (f.With == "" || ofClients(f.With)):

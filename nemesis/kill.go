@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -45,12 +44,9 @@ func (f Kill) Effect() []string {
 }
 
 // Available requires a node or client in the role, and a cluster that can kill nodes.
-func (f Kill) Available(c world.Cluster) error {
+func (f Kill) Available(c world.Sketch) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
-	}
-	if _, ok := world.Ability[world.NodeController](c); !ok && !ofClients(f.Target) {
-		return errors.New("this world cannot kill nodes")
 	}
 	switch {
 	case ofClients(f.Target):
@@ -72,12 +68,11 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 	}
 	s.Begin(targets, withRole(targets, f.Target)+" gone")
-	killer, _ := world.Ability[world.NodeController](s.Cluster)
 	cutShort := false
 	return s.apply(ctx, s.silencesNodes(targets, lasting{
 		condition: killed, names: targets,
 		inject: func() error {
-			err := each(targets, func(node string) error { return killer.Kill(ctx, node) })
+			err := each(targets, func(node string) error { return s.Cluster.Kill(ctx, node) })
 			cutShort = err != nil
 			return err
 		},
@@ -86,9 +81,9 @@ func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
 			return each(last, func(node string) error {
 				if cutShort {
 					// The node may be dying, or still run, and a running node cannot be started.
-					_ = killer.Kill(ctx, node) // Start reports the error
+					_ = s.Cluster.Kill(ctx, node) // Start reports the error
 				}
-				return killer.Start(ctx, node, f.KeepData)
+				return s.Cluster.Start(ctx, node, f.KeepData)
 			})
 		},
 	}))

@@ -69,7 +69,7 @@ func (Lag) Effect() []string {
 }
 
 // Available requires both ends and a cluster that can delay links.
-func (f Lag) Available(c world.Cluster) error {
+func (f Lag) Available(c world.Sketch) error {
 	if err := f.link.available(c, world.Action{Kind: world.Lagging, By: f.By}); err != nil {
 		return err
 	}
@@ -85,16 +85,15 @@ func (f Lag) Inject(ctx context.Context, s Scene) (Undo, error) {
 	if err != nil {
 		return nil, err
 	}
-	shaper, _ := world.Ability[world.LinkController](s.Cluster)
 	s.Begin(ends(links), fmt.Sprintf("%s late by %s", f.link, f.lateness()))
 	return s.apply(ctx, lasting{
 		condition: lagging, names: linkNames(links),
-		inject: func() error { return shaper.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) },
+		inject: func() error { return s.Cluster.Shape(ctx, links, world.Delay{By: f.By, Jitter: f.Jitter}) },
 		// If two delay one link, the later delay stays until both are healed.
-		undo: func(ctx context.Context, last []string) error { return shaper.Unshape(ctx, linksNamed(links, last)) },
+		undo: func(ctx context.Context, last []string) error { return s.Cluster.Unshape(ctx, linksNamed(links, last)) },
 		seen: func(ctx context.Context) error { return f.late(ctx, s, links) },
 		gone: func(ctx context.Context) error {
-			return s.answering(ctx, s.ping(), over(links), max(lateEnough, min(f.By/2, pingLimit)))
+			return s.answering(ctx, s.ping(0), over(links), max(lateEnough, min(f.By/2, pingLimit)))
 		},
 	})
 }
@@ -122,7 +121,7 @@ func (f Lag) late(ctx context.Context, s Scene, links []world.Link) error {
 				return f.replicationLate(ctx, s.Cluster.Abilities(), l, wait)
 			})
 		}),
-		s.silent(ctx, s.ping(), over(others), wait),
+		s.silent(ctx, s.ping(0), over(others), wait),
 	)
 }
 

@@ -45,7 +45,7 @@ func (s Scene) silencesNodes(nodes []string, f lasting) lasting {
 }
 
 func (s Scene) silences(paths func() []path, f lasting) lasting {
-	f.seen = func(ctx context.Context) error { return s.silent(ctx, s.ping(), paths(), pingLimit) }
-	f.gone = func(ctx context.Context) error { return s.answering(ctx, s.ping(), paths(), pingLimit) }
+	f.seen = func(ctx context.Context) error { return s.silent(ctx, s.ping(0), paths(), pingLimit) }
+	f.gone = func(ctx context.Context) error { return s.answering(ctx, s.ping(0), paths(), pingLimit) }
 	return f
 }

@@ -40,40 +40,26 @@ func (l linkTarget) replication() bool {
 	return l.from == "master" && (l.to == "replicas" || l.to == "a replica" || l.to == "nearest replica")
 }
 
-// breakable requires a cluster that can break links.
-func breakable(c world.Cluster) error {
-	if _, ok := world.Ability[world.LinkController](c); !ok {
-		return errors.New("this world cannot break links")
-	}
-	return nil
-}
-
 // available requires both ends, and a cluster that can do the action to links between servers.
-func (l linkTarget) available(c world.Cluster, deed world.Action) error {
+func (l linkTarget) available(c world.Sketch, deed world.Action) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
 	if ofClients(l.from) && ofClients(l.to) {
 		return errors.New("clients do not talk to each other")
 	}
-	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c), breakable(c)); err != nil || ofClients(l.from) || ofClients(l.to) {
+	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
 		return err
 	}
 	return lacks(c, deed)
 }
 
-// limited is a cluster that cannot do everything to nodes and links that its methods promise.
-type limited interface {
-	// Lacks returns what is missing for an action; nil: nothing.
-	Lacks(d world.Action) error
-}
-
 // lacks returns what a cluster lacks for an action on its nodes, or on links between them.
-func lacks(c world.Cluster, d world.Action) error {
-	if cluster, ok := world.Ability[limited](c); ok {
-		return cluster.Lacks(d)
+func lacks(c world.Sketch, a world.Action) error {
+	if c.Lacks == nil {
+		return nil
 	}
-	return nil
+	return c.Lacks(a)
 }
 
 func (l linkTarget) resolve(ctx context.Context, s Scene) ([]world.Link, error) {
@@ -123,10 +109,9 @@ func ends(links []world.Link) []string {
 
 // cutLinks cuts links and checks that no PING is answered over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-	cutter, _ := world.Ability[world.LinkController](s.Cluster)
 	return s.apply(ctx, s.silencesLinks(links, lasting{
 		condition: cut, names: linkNames(links),
-		inject: func() error { return cutter.Cut(ctx, links) },
-		undo:   func(ctx context.Context, last []string) error { return cutter.Join(ctx, linksNamed(links, last)) },
+		inject: func() error { return s.Cluster.Cut(ctx, links) },
+		undo:   func(ctx context.Context, last []string) error { return s.Cluster.Join(ctx, linksNamed(links, last)) },
 	}))
 }

@@ -40,7 +40,7 @@ func (f LoseReply) String() string {
 func (LoseReply) Effect() []string { return []string{history.EffectDisconnects} }
 
 // Available requires nothing beyond the requirements of every step with a request.
-func (f LoseReply) Available(world.Cluster) error { return nil }
+func (f LoseReply) Available(world.Sketch) error { return nil }
 
 // Inject drops the reply that the trigger holds. No probe is needed.
 func (f LoseReply) Inject(_ context.Context, s Scene) (Undo, error) {

@@ -53,7 +53,7 @@ func orders() []Entry {
 var busyKey = Key{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}
 
 // takes reports whether the servers in a role take an order.
-func takes(name, target string, c world.Cluster) error {
+func takes(name, target string, c service.Group) error {
 	if err := roleAvailable(target, c); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f Order) String() string { return f.kind.plan + f.Target }
 func (f Order) Effect() []string { return []string{f.kind.effect} }
 
 // Available requires servers that take the order.
-func (f Order) Available(c world.Cluster) error { return takes(f.kind.name, f.Target, c) }
+func (f Order) Available(c world.Sketch) error { return takes(f.kind.name, f.Target, c) }
 
 // Inject returns when the servers have confirmed the order.
 func (f Order) Inject(ctx context.Context, s Scene) (Undo, error) {
@@ -138,7 +138,7 @@ func (f Poison) String() string { return "poison the holder's key at " + f.Targe
 func (Poison) Effect() []string { return []string{history.EffectData} }
 
 // Available requires servers that take the order.
-func (f Poison) Available(c world.Cluster) error { return takes(service.OrderPoison, f.Target, c) }
+func (f Poison) Available(c world.Sketch) error { return takes(service.OrderPoison, f.Target, c) }
 
 // Inject returns when the servers have answered.
 func (f Poison) Inject(ctx context.Context, s Scene) (Undo, error) {
@@ -196,7 +196,7 @@ func (f Busy) String() string { return fmt.Sprintf("keep %s busy by %s", f.Targe
 func (Busy) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
 // Available requires servers that take the order.
-func (f Busy) Available(c world.Cluster) error { return takes(service.OrderBusy, f.Target, c) }
+func (f Busy) Available(c world.Sketch) error { return takes(service.OrderBusy, f.Target, c) }
 
 // Inject returns when a client's PING is not answered, and the undo when it is again.
 func (f Busy) Inject(ctx context.Context, s Scene) (Undo, error) {

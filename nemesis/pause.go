@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"lockbench/internal/history"
@@ -24,12 +23,9 @@ func (Pause) Effect() []string {
 }
 
 // Available requires a node or client in the role, and a cluster that can pause nodes.
-func (f Pause) Available(c world.Cluster) error {
+func (f Pause) Available(c world.Sketch) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
-	}
-	if _, ok := world.Ability[world.NodeController](c); !ok && !ofClients(f.Target) {
-		return errors.New("this world cannot stop nodes")
 	}
 	if ofClients(f.Target) {
 		return nil
@@ -55,11 +51,10 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 			},
 		})
 	}
-	pauser, _ := world.Ability[world.NodeController](s.Cluster)
 	return s.apply(ctx, s.silencesNodes(targets, lasting{
 		condition: stopped, names: targets,
 		inject: func() error {
-			return each(targets, func(node string) error { return pauser.PauseNode(ctx, node) })
+			return each(targets, func(node string) error { return s.Cluster.PauseNode(ctx, node) })
 		},
 		undo: func(ctx context.Context, last []string) error {
 			return each(last, func(node string) error {
@@ -67,7 +62,7 @@ func (f Pause) Inject(ctx context.Context, s Scene) (Undo, error) {
 				if s.claims.has(node, killed) {
 					return nil
 				}
-				return pauser.ResumeNode(ctx, node)
+				return s.Cluster.ResumeNode(ctx, node)
 			})
 		},
 	}))

@@ -64,7 +64,7 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 }
 
 // For returns the plan with the steps marked that do not apply to the cluster.
-func (p Plan) For(c world.Cluster) Plan {
+func (p Plan) For(c world.Sketch) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
 		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil {
@@ -94,7 +94,7 @@ func expand(runSeed uint64, episode int, steps []Step) ([]Step, error) {
 
 // Spares returns why a world could run a lock only without a fault that the steps name. A drawn
 // fault is n/a instead, like a step that the servers do not support.
-func Spares(steps []Step, c world.Cluster) error {
+func Spares(steps []Step, c world.Sketch) error {
 	if len(c.Nodes()) == 0 {
 		return nil // a control is judged without faults, too
 	}
@@ -204,7 +204,7 @@ func (s Step) moment() string {
 }
 
 // available returns why the step cannot start in a cluster.
-func (s Step) available(c world.Cluster) error {
+func (s Step) available(c world.Sketch) error {
 	if s.Request == 0 && s.When != Renewed {
 		return nil
 	}
@@ -217,11 +217,7 @@ func (s Step) available(c world.Cluster) error {
 	if s.Request == 0 {
 		return nil
 	}
-	tracker, ok := world.Ability[world.RequestTracker](c)
-	if !ok {
-		return errors.New("this world cannot stop a client between two requests")
-	}
-	return tracker.RequestsReady()
+	return c.Requests
 }
 
 // Describe returns the step in words, with its ranges not drawn yet.

@@ -63,7 +63,7 @@ func TestPlanGolden(t *testing.T) {
 	}
 	plan := drawn(t, 7, 2, madeUp())
 	for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
-		fmt.Fprintf(&b, "\nseed 7, %s\n%s", form, text(plan.For(newFake(form, 5))))
+		fmt.Fprintf(&b, "\nseed 7, %s\n%s", form, text(plan.For(newFake(form, 5).sketch())))
 	}
 	const golden = "testdata/plan.txt"
 	if *update {
@@ -175,7 +175,7 @@ func TestPlanParts(t *testing.T) {
 	if spared := plan.Spared("--no-faults"); spared.Concerns() || !plan.Concerns() || spared[0].NA != "--no-faults" {
 		t.Errorf("spared: %s", text(spared))
 	}
-	none := plan.For(newFake(locks.None, 0))
+	none := plan.For(newFake(locks.None, 0).sketch())
 	concerned := slices.IndexFunc(none, func(p Planned) bool { return p.NA == "" })
 	if concerned < 0 || none[concerned].Step.Fault != "pause" || !none.Concerns() {
 		t.Errorf("without servers, clients can still be paused: %s", text(none))
@@ -198,7 +198,7 @@ func TestSpares(t *testing.T) {
 	real.ClientClocks, goroutines.ClientDrift = world.ErrClientClock, world.ErrClientDrift
 	for _, test := range []struct {
 		name  string
-		on    world.Cluster
+		on    world.Sketch
 		steps []Step
 		want  error
 	}{

@@ -25,18 +25,14 @@ func (p path) String() string { return p.from + " -> " + p.to }
 // ping pings along a path.
 type ping func(ctx context.Context, at path) error
 
-// ping returns the usual ping, or nil in a world without probes.
-func (s Scene) ping() ping {
-	prober, ok := world.Ability[world.Prober](s.Cluster)
-	if !ok {
-		return nil
-	}
-	return func(ctx context.Context, at path) error { return prober.Ping(ctx, at.from, at.to) }
+// ping returns a ping with at least load bytes in both directions.
+func (s Scene) ping(load int) ping {
+	return func(ctx context.Context, at path) error { return s.Cluster.Ping(ctx, at.from, at.to, load) }
 }
 
 // silent checks that no ping is answered within limit on each of the paths.
 func (s Scene) silent(ctx context.Context, ping ping, paths []path, limit time.Duration) error {
-	return s.probe(ctx, ping, paths, "silent", func(ctx context.Context, at path) error {
+	return s.probe(ctx, paths, "silent", func(ctx context.Context, at path) error {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		if ping(limited, at) == nil {
@@ -49,7 +45,7 @@ func (s Scene) silent(ctx context.Context, ping ping, paths []path, limit time.D
 
 // answering checks that a ping is answered within limit on each path without another fault.
 func (s Scene) answering(ctx context.Context, ping ping, paths []path, limit time.Duration) error {
-	return s.probe(ctx, ping, paths, "open", func(ctx context.Context, at path) error {
+	return s.probe(ctx, paths, "open", func(ctx context.Context, at path) error {
 		// Check each time, since other faults begin and end meanwhile.
 		if s.disturbed(at) {
 			return nil
@@ -60,11 +56,8 @@ func (s Scene) answering(ctx context.Context, ping ping, paths []path, limit tim
 	})
 }
 
-// probe checks all paths concurrently until each is as expected. Without a ping it does nothing.
-func (s Scene) probe(ctx context.Context, ping ping, paths []path, what string, seen func(context.Context, path) error) error {
-	if ping == nil {
-		return nil
-	}
+// probe checks all paths concurrently until each is as expected.
+func (s Scene) probe(ctx context.Context, paths []path, what string, seen func(context.Context, path) error) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	return each(paths, func(at path) error {

@@ -26,7 +26,7 @@ func (f Promote) String() string { return "promote " + f.Target }
 func (Promote) Effect() []string { return []string{history.EffectDisconnectAll} }
 
 // Available requires a replica and a service that can promote it.
-func (f Promote) Available(c world.Cluster) error {
+func (f Promote) Available(c world.Sketch) error {
 	if err := roleAvailable("a replica", c); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestMenu(t *testing.T) {
 		fault := make1(t, step)
 		concerned := false
 		for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
-			concerned = concerned || fault.Available(newFake(form, 5)) == nil
+			concerned = concerned || fault.Available(newFake(form, 5).sketch()) == nil
 		}
 		if !concerned {
 			t.Errorf("%s applies to nothing", fault)

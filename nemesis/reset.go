@@ -23,7 +23,7 @@ func (f Reset) String() string { return "reset " + f.link.String() }
 func (Reset) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
 
 // Available requires both ends and a cluster that can reset connections.
-func (f Reset) Available(c world.Cluster) error {
+func (f Reset) Available(c world.Sketch) error {
 	return f.link.available(c, world.Action{Kind: world.Resetting})
 }
 
@@ -36,10 +36,9 @@ func (f Reset) Inject(ctx context.Context, s Scene) (Undo, error) {
 	s.Begin(ends(links), f.link.String()+": connections reset")
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	resetter, _ := world.Ability[world.LinkController](s.Cluster)
 	// There may be none between two requests.
 	return Nothing, until(ctx, "a connection to reset", func(ctx context.Context) error {
-		n, err := resetter.Reset(ctx, links)
+		n, err := s.Cluster.Reset(ctx, links)
 		if err == nil && n == 0 {
 			err = errors.New("there is none")
 		}

@@ -50,7 +50,7 @@ func (f Ring) String() string {
 func (Ring) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
 
 // Available requires enough servers for a ring with a missing link.
-func (f Ring) Available(c world.Cluster) error {
+func (f Ring) Available(c world.Sketch) error {
 	if err := roleAvailable(f.Target, c); err != nil {
 		return err
 	}
@@ -60,14 +60,11 @@ func (f Ring) Available(c world.Cluster) error {
 	if f.With == "" && c.Topology().Leads == service.EachLeads {
 		return errors.New("independent masters do not talk to each other; say with: clients")
 	}
-	if err := breakable(c); err != nil {
-		return err
-	}
 	return lacks(c, world.Action{Kind: world.Cutting})
 }
 
 // most returns how many servers the target can have.
-func (f Ring) most(c world.Cluster) int {
+func (f Ring) most(c service.Group) int {
 	n := 0
 	for _, end := range Ends(f.Target) {
 		switch end {

@@ -79,11 +79,11 @@ func TestRingIsNotForAll(t *testing.T) {
 		{locks.None, 0, Step{Target: "nodes"}, "no servers"},
 	} {
 		tc.step.Fault = "ring"
-		if err := make1(t, tc.step).Available(newFake(tc.form, tc.nodes)); err == nil || err.Error() != tc.want {
+		if err := make1(t, tc.step).Available(newFake(tc.form, tc.nodes).sketch()); err == nil || err.Error() != tc.want {
 			t.Errorf("%s of %d: %v, want %s", tc.form, tc.nodes, err, tc.want)
 		}
 	}
-	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(redis.Sentinel, 0)); err != nil {
+	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(redis.Sentinel, 0).sketch()); err != nil {
 		t.Errorf("sentinel: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
-	"lockbench/internal/world"
 	"lockbench/service"
 	"lockbench/workloads"
 )
@@ -83,7 +82,7 @@ func ofClients(target string) bool {
 func canonical(target string) string { return strings.Join(Ends(target), " and ") }
 
 // roleAvailable returns nil, or the reason why the cluster has no node or client in the role.
-func roleAvailable(target string, c world.Cluster) error {
+func roleAvailable(target string, c service.Group) error {
 	for _, end := range Ends(target) {
 		if err := endAvailable(end, c); err != nil {
 			return err
@@ -92,7 +91,7 @@ func roleAvailable(target string, c world.Cluster) error {
 	return nil
 }
 
-func endAvailable(target string, c world.Cluster) error {
+func endAvailable(target string, c service.Group) error {
 	if ofClients(target) {
 		return nil
 	}
@@ -193,7 +192,7 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 }
 
 // partNodes returns the nodes of a part of the topology, by its name and an s: "sentinels".
-func partNodes(c world.Cluster, target string) []string {
+func partNodes(c service.Group, target string) []string {
 	part, plural := strings.CutSuffix(target, "s")
 	if !plural {
 		return nil
@@ -305,9 +304,9 @@ func clients(target string, s Scene) ([]int, error) {
 	return all, nil
 }
 
-func dataNodes(c world.Cluster) []string { return nodesOf(c, service.Data) }
+func dataNodes(c service.Group) []string { return nodesOf(c, service.Data) }
 
-func nodesOf(c world.Cluster, kind service.Role) []string {
+func nodesOf(c service.Group, kind service.Role) []string {
 	var names []string
 	for _, n := range c.Nodes() {
 		if n.Role == kind {

@@ -178,10 +178,9 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	}
 	var within func(client int) world.Held
 	if p.Step.Request > 0 {
-		holder, _ := world.Ability[world.RequestTracker](r.Cluster) // else the step is n/a
-		hold := holder.HoldReply
+		hold := r.Cluster.HoldReply
 		if _, ok := p.Fault.(beforeTheServer); ok {
-			hold = holder.HoldRequest
+			hold = r.Cluster.HoldRequest
 		}
 		within = func(client int) world.Held {
 			return hold(history.ClientParty(client).String(), p.Step.Request)

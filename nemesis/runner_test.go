@@ -28,7 +28,7 @@ func (f scripted) String() string { return f.name }
 
 func (scripted) Effect() []string { return []string{history.EffectData} }
 
-func (scripted) Available(world.Cluster) error { return nil }
+func (scripted) Available(world.Sketch) error { return nil }
 
 func (f scripted) Inject(ctx context.Context, s Scene) (Undo, error) { return f.inject(ctx, s) }
 

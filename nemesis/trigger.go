@@ -27,7 +27,7 @@ type trigger struct {
 	event workloads.Event
 	hold  time.Duration
 	// within, if not nil, holds a request or reply in the middle of the operation. See
-	// [world.RequestTracker].
+	// [world.Cluster.HoldReply].
 	within   func(client int) world.Held
 	caught   chan caught   // takes one
 	injected chan struct{} // closed when the client may go on

@@ -30,10 +30,9 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	opened := &openedClients{}
 	if t != locks.None {
 		look := newLook(c, opened)
-		if look == nil || look.counter == nil {
+		if look == nil {
 			subject.Quiet = false // rules that need it are left out
-		}
-		if look != nil {
+		} else {
 			subject.Server = look
 		}
 	}
@@ -51,7 +50,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 		}
 		return subject, nil
 	}
-	if among, ok := world.Ability[namespaced](c); ok {
+	if among, ok := c.(namespaced); ok {
 		subject.Prefix = among.KeyPrefix()
 	}
 	opener, err := s.entry.New(s.options)
@@ -147,7 +146,6 @@ type look struct {
 	cluster world.Cluster
 	kept    func(context.Context) (map[string]time.Duration, error)
 	flush   service.Order
-	counter world.RequestTracker
 	opened  *openedClients
 }
 
@@ -159,18 +157,13 @@ func newLook(c world.Cluster, opened *openedClients) *look {
 	if servers.Kept == nil || servers.Orders[service.OrderFlush] == nil {
 		return nil
 	}
-	l := &look{cluster: c, kept: servers.Kept, flush: servers.Orders[service.OrderFlush], opened: opened}
-	l.counter, _ = c.(world.RequestTracker)
-	return l
+	return &look{cluster: c, kept: servers.Kept, flush: servers.Orders[service.OrderFlush], opened: opened}
 }
 
 func (l *look) Commands(context.Context) (int, error) {
-	if l.counter == nil {
-		return 0, errors.New("this world does not count commands")
-	}
 	n := 0
 	for _, name := range l.opened.names() {
-		for _, count := range l.counter.Requests(name) {
+		for _, count := range l.cluster.Requests(name) {
 			n += count
 		}
 	}

@@ -101,15 +101,15 @@ func (j *Job) choose(ctx context.Context) (err error) {
 // parallel returns how many locks run at the same time.
 func (j *Job) parallel() int {
 	carries, known := j.World.(interface{ Carries() int })
-	enclosing, virtual := j.World.(world.Enclosing)
+	world := j.World.Describe()
 	switch {
-	case virtual && (len(enclosing.Enclosure()) == 0 || j.Options.Opener != nil):
+	case world.Virtual && (len(world.Enclosure) == 0 || j.Options.Opener != nil):
 		return 1 // a process simulates one lock at a time
 	case known && carries.Carries() == 1:
 		return 1
 	case j.Options.Parallel > 0:
 		return j.Options.Parallel
-	case virtual:
+	case world.Virtual:
 		return runtime.GOMAXPROCS(0) // no client sleeps in virtual time
 	case known:
 		return carries.Carries()

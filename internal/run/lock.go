@@ -67,8 +67,8 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	}
 	sub.Spec.LogDir = logs
 	began, started := time.Now(), r.started.UTC()
-	enclosing, enclosed := r.World.(world.Enclosing)
-	if enclosed {
+	world := r.World.Describe()
+	if world.Virtual {
 		// A simulated clock starts at a fixed time, so that the same seed gives the same bytes.
 		began, started = trial.VirtualEpoch, time.Time{}
 	}
@@ -83,9 +83,9 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 		World: r.World, History: file, Log: log.Say, Observer: judge, Started: started,
 	}
 	switch {
-	case enclosed && len(enclosing.Enclosure()) > 0 && r.Options.Opener == nil:
-		err = r.subprocess(ctx, enclosing.Enclosure(), use, logs, judge)
-	case enclosed:
+	case len(world.Enclosure) > 0 && r.Options.Opener == nil:
+		err = r.subprocess(ctx, world.Enclosure, use, logs, judge)
+	case world.Virtual:
 		outside := newOutside(judge)
 		t.Observer = outside
 		err = t.Run(ctx)

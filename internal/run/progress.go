@@ -8,7 +8,6 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/report"
-	"lockbench/internal/world"
 )
 
 // Observer receives the progress of a run, from several goroutines. [*report.Progress] is one.
@@ -63,7 +62,7 @@ func (r *runner) newProgress(to Observer) *progress {
 	if r.Options.Duration > 0 {
 		p.episodes = 0
 	}
-	if _, virtual := r.World.(world.Enclosing); !virtual {
+	if !r.World.Describe().Virtual {
 		p.forecast.start, p.forecast.episode = settleGuess, r.Plan.Longest()+s.Quiet+settleGuess
 	}
 	for _, use := range s.Locks {

@@ -12,16 +12,15 @@ import (
 
 // Meet starts a user's guest in a world and returns its hello.
 func Meet(ctx context.Context, w world.World, client world.ClientSpec) (world.Met, error) {
-	host, ok := w.(world.Host)
 	runs := w.Describe()
 	switch {
-	case client.Module != "" && (!ok || !runs.Modules):
+	case client.Module != "" && !runs.Modules:
 		return world.Met{}, fmt.Errorf("%w: world %s cannot run WASM guests; build the guest as a program, or use --world sim", world.ErrUnsupportedHere, w.Name())
-	case client.Command != "" && (!ok || !runs.Commands):
+	case client.Command != "" && !runs.Commands:
 		return world.Met{}, fmt.Errorf("%w: %s cannot run guests; use --world local or docker", world.ErrUnsupportedHere, w.Name())
 	}
 	what := cmp.Or(client.Command, client.Module)
-	met, err := host.Meet(ctx, client)
+	met, err := w.Meet(ctx, client)
 	if err != nil {
 		return met, fmt.Errorf("start the guest %q: %w", what, err)
 	}

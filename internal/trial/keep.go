@@ -116,15 +116,11 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 }
 
 func (k *keeperProbe) commands(c world.Cluster, clients []int) {
-	counter, ok := world.Ability[world.RequestTracker](c)
-	if !ok {
-		return
-	}
 	// When a fault ends, clients continue in the same instant.
 	k.pace.settle("commands")
 	for _, id := range clients {
 		n := 0
-		for _, count := range counter.Requests(history.ClientParty(id).String()) {
+		for _, count := range c.Requests(history.ClientParty(id).String()) {
 			n += count
 		}
 		k.record(history.Probed(history.Sent{Client: int32(id), Commands: n}))

@@ -16,7 +16,6 @@ import (
 // keeping is a cluster that can only be queried.
 type keeping struct {
 	world.Cluster
-	world.RequestTracker
 	asked chan string
 }
 

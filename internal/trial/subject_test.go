@@ -97,5 +97,3 @@ func (greeter) Describe() world.Description { return world.Description{Commands:
 func (g greeter) Meet(context.Context, world.ClientSpec) (world.Met, error) {
 	return world.Met{Hello: g.hello}, nil
 }
-
-var _ world.Host = greeter{}

@@ -30,7 +30,7 @@ import (
 
 // Subprocess is a trial that runs in its own process.
 type Subprocess struct {
-	Command []string // see [world.Enclosing]
+	Command []string // see [world.Description.Enclosure]
 	Instructions
 	// SilenceMax is how many seconds the process may print nothing if its clients are WASM
 	// guests. 0 means a minute.

@@ -88,13 +88,13 @@ func (t *Trial) Run(ctx context.Context) error {
 	t.Missteps.Hello(t.Subject.Hello)
 	t.Subject.Spec.Seed = t.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
+	plan := t.Plan.For(t.World.Sketch(t.Subject.Spec))
+	if t.Spared {
+		plan = plan.Spared("--no-faults")
+	}
 	return t.World.Run(ctx, t.Subject.Spec, func(ctx context.Context, c world.Cluster) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		plan := t.Plan.For(c)
-		if t.Spared {
-			plan = plan.Spared("--no-faults")
-		}
 		t.pace = paceOf(c)
 		t.recorder, err = history.New(t.Reduction.writer(t.History), t.header(plan), t.pace.writeEvery())
 		if err != nil {
@@ -111,7 +111,7 @@ func (t *Trial) Run(ctx context.Context) error {
 		}()
 		defer func() {
 			// A foreign connection matters only if the lock's own clients are not answered.
-			if proxy, ok := world.Ability[rejecter](c); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
+			if proxy, ok := c.(rejecter); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
 				t.Missteps.Rejected(proxy.Rejected())
 			}
 		}()

@@ -1,9 +1,8 @@
 // Package world is the interface between lockbench and the worlds in which it runs locks: containers,
 // child processes of this machine, a simulation.
 //
-// A [World] runs a body with a [Cluster]: a lock service of one topology, on which clients can be opened. A
-// cluster implements optional interfaces ([NodeController], [LinkController], ...) for faults, which
-// [Ability] finds.
+// A [World] runs a body with a [Cluster]: a lock service of one topology, on which clients can be opened and
+// faults injected. A [Sketch] describes a cluster before it is started.
 package world
 
 import (
@@ -27,8 +26,11 @@ type World interface {
 	// About returns a few words that the screen shows after the name, such as the version
 	// of the server. It may be called only after Ready has returned nil.
 	About() string
-	// Sketch returns the cluster that Run would start, without starting it, for plans.
-	Sketch(s Spec) Cluster
+	// Meet starts a user's guest alone and reads its hello, before any server is started. Description
+	// tells which guests the world can start.
+	Meet(ctx context.Context, c ClientSpec) (Met, error)
+	// Sketch describes the cluster that Run would start, for plans.
+	Sketch(s Spec) Sketch
 	// Run starts a cluster, calls body with it, and tears everything down, also if body fails, panics or is
 	// cancelled.
 	Run(ctx context.Context, s Spec, body func(context.Context, Cluster) error) error
@@ -41,6 +43,9 @@ type Description struct {
 	// Virtual reports that time is virtual: a run takes no real time, and the same input gives the same history,
 	// byte for byte.
 	Virtual bool
+	// Enclosure is the command of a process that the run of each lock needs. It reads the run from its
+	// standard input. Empty: no process is needed.
+	Enclosure []string
 	// Clients and Servers limit how many of them one lock can have.
 	Clients, Servers Limit
 	// Commands and Modules report which of the user's guests the world runs: programs of
@@ -63,12 +68,6 @@ func (e *ToFetch) Error() string {
 type Limit struct {
 	Max int
 	Why string
-}
-
-// Host is a world that can start a user's guest alone and read its hello, before any
-// server is started.
-type Host interface {
-	Meet(ctx context.Context, c ClientSpec) (Met, error)
 }
 
 // Met describes a user's guest by its hello, before any server is started for it.
@@ -96,23 +95,60 @@ type Spec struct {
 	Modules, WritesTime bool
 }
 
-// Cluster is a running lock service.
+// Cluster is a running lock service, its clients, and the network between them. Faults act on it.
 type Cluster interface {
-	// Group is the servers.
-	service.Group
-	// Servers returns that group, with all abilities of the service: see [Ability].
-	Servers() service.Group
+	service.Group // the servers
+
 	// Open starts a client.
 	Open(ctx context.Context, c ClientSpec) (Client, error)
-}
 
-// Ability returns a cluster, or the service in it, as an optional interface.
-func Ability[T any](c Cluster) (T, bool) {
-	if t, ok := c.(T); ok {
-		return t, true
-	}
-	t, ok := c.Servers().(T)
-	return t, ok
+	// Kill kills a node and returns when it is gone.
+	Kill(ctx context.Context, node string) error
+	// Start starts a killed node at its address, with or without its data on disk, and returns
+	// when it answers.
+	Start(ctx context.Context, node string, keepData bool) error
+	PauseNode(ctx context.Context, node string) error
+	ResumeNode(ctx context.Context, node string) error
+
+	// Ping pings a node on the path of from's connections, with at least load bytes in both
+	// directions, and waits for the answer until ctx ends.
+	Ping(ctx context.Context, from, to string, load int) error
+
+	// Cut holds everything on the links until Join. New connections hang.
+	Cut(ctx context.Context, links []Link) error
+	Join(ctx context.Context, links []Link) error
+	// Shape delays everything on the links until Unshape.
+	Shape(ctx context.Context, links []Link, delay Delay) error
+	Unshape(ctx context.Context, links []Link) error
+	// Throttle limits each of the links to a rate, until Unthrottle.
+	Throttle(ctx context.Context, links []Link, bytesPerSecond int64) error
+	Unthrottle(ctx context.Context, links []Link) error
+	// DropReplies drops everything on the links until KeepReplies, which also closes the
+	// connections that lost something. The server carries out the requests.
+	DropReplies(ctx context.Context, links []Link) error
+	KeepReplies(ctx context.Context, links []Link) error
+	// Reset closes all connections between the ends of the links, in both directions, drops the
+	// data in flight and returns the number of connections, like a router that loses its state.
+	// Clients can dial again at once.
+	Reset(ctx context.Context, links []Link) (int, error)
+
+	// ShiftClock sets the offset of a node's wall clock, and the seconds that it gains in every
+	// second, if [Spec.Clocks] is set. Zeros set it right. The machine's own clock is never changed.
+	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
+	// ShiftClientClock shifts all clocks and timers of a module, or the time that a lock in a
+	// goroutine writes for others ([locks.Client.Now]), or the wall clock of a program, if
+	// [Spec.ClientClocks] is set. ClientClockOffset returns the offset.
+	ShiftClientClock(client int, by time.Duration, drift float64) error
+	ClientClockOffset(client int) (time.Duration, error)
+
+	// Requests counts the requests of a client to all nodes, as they are sent, so that retries by
+	// client libraries are seen: by name in upper case, including those that set up a connection.
+	Requests(client string) map[string]int
+	// HoldReply lets the next n requests of a client pass, to any nodes, and holds the reply to
+	// the last of them. Requests that set up a connection do not count ([service.Wire.Greetings]).
+	HoldReply(client string, n int) Held
+	// HoldRequest holds the n-th request itself: the server has not seen it.
+	HoldRequest(client string, n int) Held
 }
 
 // ClientSpec is a client to be opened.
@@ -172,66 +208,9 @@ func (l Link) String() string { return l.From + " -> " + l.To }
 // reason, and it gets no verdict.
 var ErrUnsupportedHere = errors.New("unsupported here")
 
-// NodeController is a cluster that can kill, start, pause and continue nodes.
-type NodeController interface {
-	// Kill kills a node and returns when it is gone.
-	Kill(ctx context.Context, node string) error
-	// Start starts a killed node at its address, with or without its data on disk, and returns
-	// when it answers.
-	Start(ctx context.Context, node string, keepData bool) error
-	PauseNode(ctx context.Context, node string) error
-	ResumeNode(ctx context.Context, node string) error
-}
-
-// LinkController is a cluster that can break directed links.
-type LinkController interface {
-	// Cut holds everything on the links until Join. New connections hang.
-	Cut(ctx context.Context, links []Link) error
-	Join(ctx context.Context, links []Link) error
-	// Shape delays everything on the links until Unshape.
-	Shape(ctx context.Context, links []Link, delay Delay) error
-	Unshape(ctx context.Context, links []Link) error
-	// DropReplies drops everything on the links until KeepReplies, which also closes the
-	// connections that lost something. The server carries out the requests.
-	DropReplies(ctx context.Context, links []Link) error
-	KeepReplies(ctx context.Context, links []Link) error
-	// Reset closes all connections between the ends of the links, in both directions, drops the
-	// data in flight and returns the number of connections, like a router that loses its state.
-	// Clients can dial again at once.
-	Reset(ctx context.Context, links []Link) (int, error)
-}
-
 // Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message. Messages
 // stay in order.
 type Delay struct{ By, Jitter time.Duration }
-
-// LinkThrottler is a cluster that can limit the rate of directed links.
-type LinkThrottler interface {
-	// BandwidthReady returns why it cannot, or nil.
-	BandwidthReady() error
-	// Throttle limits each of the links to a rate, until Unthrottle.
-	Throttle(ctx context.Context, links []Link, bytesPerSecond int64) error
-	Unthrottle(ctx context.Context, links []Link) error
-	// PingBulk is a [Prober]'s Ping with a payload of some bytes in both directions.
-	PingBulk(ctx context.Context, from, to string, bytes int) error
-}
-
-// ClockShifter is a cluster in which the wall clocks of servers and clients can be shifted, if
-// [Spec.Clocks] or [Spec.ClientClocks] is set. The machine's own clock is never changed.
-type ClockShifter interface {
-	// ClocksReady returns why the clocks of servers cannot be shifted, or nil.
-	ClocksReady() error
-	// ShiftClock sets the offset of a node's clock, and the seconds that it gains in every second.
-	// Zeros set it right.
-	ShiftClock(ctx context.Context, node string, by time.Duration, drift float64) error
-	// ClientClocksReady returns why the clocks of clients cannot be shifted, or, with drifts, not
-	// run fast or slow.
-	ClientClocksReady(drifts bool) error
-	// ShiftClientClock shifts all clocks and timers of a module, or the time that a lock in a
-	// goroutine writes for others ([locks.Client.Now]). ClientClockOffset returns the offset.
-	ShiftClientClock(client int, by time.Duration, drift float64) error
-	ClientClockOffset(client int) (time.Duration, error)
-}
 
 // ErrClientClock is why the clocks of some clients cannot be shifted: a preloaded library only affects programs
 // that ask the C library for the time.
@@ -273,27 +252,6 @@ const (
 	Resetting ActionKind = "robbed of connections"
 )
 
-// Prober pings nodes.
-type Prober interface {
-	// Ping pings a node on the path of from's connections, and waits for the answer until ctx ends.
-	Ping(ctx context.Context, from, to string) error
-}
-
-// RequestTracker is a cluster that counts and holds the requests of clients, as they are sent, so that
-// retries by client libraries are seen.
-type RequestTracker interface {
-	// RequestsReady returns why it cannot, or nil.
-	RequestsReady() error
-	// Requests counts the requests of a client to all nodes, by name in upper case, including
-	// those that set up a connection.
-	Requests(client string) map[string]int
-	// HoldReply lets the next n requests of a client pass, to any nodes, and holds the reply to
-	// the last of them. Requests that set up a connection do not count ([service.Wire.Greetings]).
-	HoldReply(client string, n int) Held
-	// HoldRequest holds the n-th request itself: the server has not seen it.
-	HoldRequest(client string, n int) Held
-}
-
 // Held is a request or reply to be held.
 type Held interface {
 	// Reached is closed when it has arrived, and is held with all that follows on its connection.
@@ -303,11 +261,4 @@ type Held interface {
 	// Lose drops what has arrived, and all that follows on its connection. The connection ends at once, or is
 	// silent until the client gives it up.
 	Lose(silent bool)
-}
-
-// Enclosing is a world that needs a separate process for the run of each lock.
-type Enclosing interface {
-	// Enclosure returns the command of that process, which reads the run from its standard input. If it is empty,
-	// no process is needed.
-	Enclosure() []string
 }

@@ -66,19 +66,18 @@ func start(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.kill)
-	host := alone{at}
+	host := alone{at: at}
 	await(t, "the server serves", func() bool { return of.Open(form, host).Healthy(t.Context()) == nil })
 	return s
 }
 
 // alone lends a server to its service.
-type alone struct{ at netip.AddrPort }
+type alone struct {
+	service.Host // only Dial and Status are needed
+	at           netip.AddrPort
+}
 
-func (h alone) Addr(string) netip.AddrPort                 { return h.at }
-func (h alone) AddrFor(string, string, int) netip.AddrPort { return h.at }
-func (h alone) Follow(string, netip.AddrPort) error        { return nil }
-func (h alone) Lead(string) error                          { return nil }
-func (h alone) Status(string) service.Status               { return service.Status{Running: true} }
+func (h alone) Status(string) service.Status { return service.Status{Running: true} }
 func (h alone) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", h.at.String())
 }

@@ -26,6 +26,7 @@ const healthLimit = 60 * time.Second
 // Subject is a fault with the cluster on which it is tested.
 type Subject struct {
 	Step    nemesis.Step
+	Sketch  world.Sketch
 	Cluster world.Cluster
 	Crew    nemesis.Crew
 }
@@ -41,7 +42,7 @@ func Check(ctx context.Context, s Subject) (na string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if why := fault.Available(s.Cluster); why != nil {
+	if why := fault.Available(s.Sketch); why != nil {
 		return why.Error(), nil
 	}
 	for _, way := range []struct {

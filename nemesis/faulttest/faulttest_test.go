@@ -126,7 +126,7 @@ func try(t *testing.T, w world.World, form locks.Topology, step nemesis.Step) (n
 			crew.clients[id] = client
 		}
 		var err error
-		na, err = Check(ctx, Subject{Step: step, Cluster: c, Crew: crew})
+		na, err = Check(ctx, Subject{Step: step, Sketch: w.Sketch(spec), Cluster: c, Crew: crew})
 		return err
 	})
 	return na, err
@@ -171,13 +171,13 @@ func TestInSim(t *testing.T) {
 // The suite detects faults that have no effect, and faults that do not heal.
 func TestTheSuiteCatches(t *testing.T) {
 	for name, spoil := range map[string]func(world.Cluster) world.Cluster{
-		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c, c.(world.Prober), c.(world.LinkController)} },
-		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c, c.(world.Prober), c.(world.LinkController)} },
+		"does nothing":  func(c world.Cluster) world.Cluster { return deaf{c} },
+		"does not heal": func(c world.Cluster) world.Cluster { return stubborn{c} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := sim.New(sim.Options{Models: services.Models()}).Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c world.Cluster) error {
 				_, err := Check(ctx, Subject{
-					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Cluster: spoil(c), Crew: &crew{},
+					Step: nemesis.Step{Fault: "cut", Target: "client-0 -> master"}, Sketch: world.Sketch{Group: c}, Cluster: spoil(c), Crew: &crew{},
 				})
 				if err == nil || !strings.Contains(err.Error(), "not seen before the limit") {
 					t.Errorf("%v; want that it was not seen", err)
@@ -192,20 +192,12 @@ func TestTheSuiteCatches(t *testing.T) {
 }
 
 // deaf cuts nothing.
-type deaf struct {
-	world.Cluster
-	world.Prober
-	world.LinkController
-}
+type deaf struct{ world.Cluster }
 
 func (deaf) Cut(context.Context, []world.Link) error  { return nil }
 func (deaf) Join(context.Context, []world.Link) error { return nil }
 
 // stubborn does not undo cuts.
-type stubborn struct {
-	world.Cluster
-	world.Prober
-	world.LinkController
-}
+type stubborn struct{ world.Cluster }
 
 func (stubborn) Join(context.Context, []world.Link) error { return nil }

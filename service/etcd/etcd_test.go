@@ -97,6 +97,8 @@ func TestSettings(t *testing.T) {
 
 // fake is the gateways of three members.
 type fake struct {
+	service.Host // only Dial, Status and Addr are needed
+
 	mu      sync.Mutex
 	members map[string]*member
 	done    []string
@@ -170,9 +172,6 @@ func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Requ
 func (f *fake) Addr(node string) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, node[len(node)-1] - '0'}), 7000)
 }
-func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
-func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
-func (f *fake) Lead(string) error                          { return nil }
 
 func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())

@@ -102,6 +102,8 @@ func TestSettings(t *testing.T) {
 
 // fake is the first ports of three servers.
 type fake struct {
+	service.Host // only Dial and Status are needed
+
 	mu    sync.Mutex
 	nodes map[string]*node
 	asked []string
@@ -246,11 +248,6 @@ func (f *fake) answer(name, account, subject, body string) any {
 	}
 	return nil
 }
-
-func (f *fake) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
-func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
-func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
-func (f *fake) Lead(string) error                          { return nil }
 
 func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", f.nodes[node].at.Addr().String())

@@ -12,6 +12,7 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
+	"lockbench/internal/world/shim"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/operator"
@@ -96,7 +97,7 @@ func await(t *testing.T, ctx context.Context, what string, try func() error) {
 // A server that is killed comes back with its data or without, and its clock can be wrong.
 func TestSingle(t *testing.T) {
 	run(t, locks.Single, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.Servers().(*servers), c.(world.NodeController)
+		servers, killer := c.(*local.Cluster).Group.(*servers), c
 		node := c.Nodes()[0].Name
 		lives := func(when string, keep, there bool) {
 			t.Helper()
@@ -118,8 +119,8 @@ func TestSingle(t *testing.T) {
 		}
 		lives("data kept", true, true)
 		lives("data lost", false, false)
-		clock := c.(world.ClockShifter)
-		if err := clock.ClocksReady(); err != nil {
+		clock := c
+		if err := shim.Ready(); err != nil {
 			t.Skip(err)
 		}
 		if err := clock.ShiftClock(ctx, node, time.Minute, 0); err != nil {
@@ -144,7 +145,7 @@ func (g *servers) look(ctx context.Context, node string) error {
 // promoted, and the old primary follows it.
 func TestManaged(t *testing.T) {
 	run(t, operator.Managed, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.Servers().(*servers), c.(world.NodeController)
+		servers, killer := c.(*local.Cluster).Group.(*servers), c
 		old := servers.Lead()
 		if err := servers.write(ctx, old); err != nil {
 			t.Fatal(err)

@@ -114,6 +114,8 @@ func TestSettings(t *testing.T) {
 
 // fake is three members that answer four-letter words.
 type fake struct {
+	service.Host // only Dial and Status are needed
+
 	mu      sync.Mutex
 	members map[string]*member
 }
@@ -206,11 +208,6 @@ func (f *fake) serve(m *member, c net.Conn) {
 		}
 	}
 }
-
-func (f *fake) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
-func (f *fake) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
-func (f *fake) Follow(string, netip.AddrPort) error        { return nil }
-func (f *fake) Lead(string) error                          { return nil }
 
 func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())

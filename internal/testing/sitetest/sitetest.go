@@ -19,7 +19,6 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
 	"lockbench/internal/testing/hooktest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
 	"lockbench/internal/world/local"
@@ -112,17 +111,17 @@ func (s *Site) obey(order string, nodes []string) error {
 	c, node := s.Cluster, nodes[0]
 	switch order {
 	case "kill":
-		return worldtest.Can[world.NodeController](c).Kill(ctx, node)
+		return c.Kill(ctx, node)
 	case "wipe":
 		s.forget(node, true)
 		return nil
 	case "start":
 		keep := !s.forget(node, false)
-		return worldtest.Can[world.NodeController](c).Start(ctx, node, keep)
+		return c.Start(ctx, node, keep)
 	case "pause":
-		return worldtest.Can[world.NodeController](c).PauseNode(ctx, node)
+		return c.PauseNode(ctx, node)
 	case "resume":
-		return worldtest.Can[world.NodeController](c).ResumeNode(ctx, node)
+		return c.ResumeNode(ctx, node)
 	case "promote":
 		promote := c.Abilities().Promote
 		if promote == nil {
@@ -133,9 +132,9 @@ func (s *Site) obey(order string, nodes []string) error {
 	case "cut", "join":
 		links := []world.Link{{From: node, To: nodes[1]}}
 		if order == "cut" {
-			return worldtest.Can[world.LinkController](c).Cut(ctx, links)
+			return c.Cut(ctx, links)
 		}
-		return worldtest.Can[world.LinkController](c).Join(ctx, links)
+		return c.Join(ctx, links)
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

@@ -1,3 +1,4 @@
+// Package worldtest runs tests that spoil their process in a process of their own.
 package worldtest
 
 import (

@@ -68,7 +68,7 @@ type Cluster struct {
 	Peers map[string]map[string][]netip.AddrPort
 
 	// Probe pings a node from another one, on the links that faults concern.
-	Probe func(ctx context.Context, from, to string) error
+	Probe func(ctx context.Context, from, to string, load int) error
 
 	// DialNode connects the proxy to a node. Nil: it dials the node's address.
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
@@ -88,10 +88,7 @@ type life struct {
 	down bool // a fault keeps it from running
 }
 
-var (
-	_ world.NodeController = (*Cluster)(nil)
-	_ service.Host         = (*Cluster)(nil)
-)
+var _ service.Host = (*Cluster)(nil)
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
 // directory with this prefix.
@@ -241,9 +238,6 @@ func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Servers returns the group of the servers, with all abilities of their service.
-func (c *Cluster) Servers() service.Group { return c.Group }
 
 // node finds a node by its name.
 func (c *Cluster) node(name string) (Node, error) {

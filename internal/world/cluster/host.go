@@ -72,7 +72,7 @@ func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
 	if c.Probe == nil {
 		return errors.New("this world cannot test connections between nodes")
 	}
-	return c.Probe(ctx, from, to)
+	return c.Probe(ctx, from, to, 0)
 }
 
 // Settings returns the server settings that the user has set.

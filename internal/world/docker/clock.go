@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
@@ -20,8 +19,6 @@ const (
 	clockLibrary = folder + "/clock.so"
 	clockFile    = folder + "/clock"
 )
-
-var _ world.ClockShifter = (*Cluster)(nil)
 
 // clock is a server's clock, a file in its container, and the number of its changes.
 type clock struct {
@@ -34,7 +31,7 @@ type clock struct {
 // another image that cannot load it uses the machine's clock, and the probe of the fault fails.
 func (c *Cluster) buildClocks(ctx context.Context) error {
 	if !c.Spec.Clocks || shim.Ready() != nil {
-		return nil // ClocksReady returns the error
+		return nil // the sketch has the error
 	}
 	path, err := shim.Build(ctx, c.Dir.Path)
 	if err != nil {
@@ -63,25 +60,14 @@ func (n *node) clockEnv() string {
 	return strings.Join(shim.Env(clockLibrary, clockFile), " ") + " "
 }
 
-// ClocksReady returns why the servers' clocks cannot be shifted, or nil.
-func (c *Cluster) ClocksReady() error {
-	if err := shim.Ready(); err != nil {
-		return err
-	}
-	if c.preload == nil {
-		return errors.New("these servers were started with the machine's clock")
-	}
-	return nil
-}
-
 // ShiftClock shifts a server's clock.
 func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	if err := c.ClocksReady(); err != nil {
-		return err
+	if c.preload == nil {
+		return errors.New("these servers were started with the machine's clock")
 	}
 	if !n.clocked() {
 		return fmt.Errorf("the clock of %s cannot be shifted: it is not a data node", name)

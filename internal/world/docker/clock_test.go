@@ -10,7 +10,6 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
 	"lockbench/locks"

@@ -22,14 +22,7 @@ import (
 	"lockbench/service"
 )
 
-// The abilities of a cluster of containers.
-var (
-	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeController = (*Cluster)(nil)
-	_ world.LinkController = (*Cluster)(nil)
-	_ world.Prober         = (*Cluster)(nil)
-	_ world.RequestTracker = (*Cluster)(nil)
-)
+var _ world.Cluster = (*Cluster)(nil)
 
 // Cluster is one running lock service and its clients.
 type Cluster struct {

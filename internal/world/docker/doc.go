@@ -124,8 +124,8 @@ func (w *World) About() string {
 	return w.about
 }
 
-// Sketch returns the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster {
+// Sketch describes the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
 	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift

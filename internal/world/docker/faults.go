@@ -206,8 +206,8 @@ func (c *Cluster) reached(ctx context.Context) error {
 }
 
 // Ping pings a node on the path of from's connections: a client's go through the proxy, a server's begin in its
-// container.
-func (c *Cluster) Ping(ctx context.Context, from, to string) error {
+// container and carry no load.
+func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 	n, err := c.node(to)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}
-	return c.Greet(ctx, from, to, 0, func(ctx context.Context) (net.Conn, error) {
+	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
 	})
 }

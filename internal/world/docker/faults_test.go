@@ -13,7 +13,6 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/testing/redistest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -165,7 +164,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 		ping := func(from, to string) error {
 			ctx, cancel := short(ctx)
 			defer cancel()
-			return c.Ping(ctx, from, to)
+			return c.Ping(ctx, from, to, 0)
 		}
 		closed := []world.Link{{From: "client-1", To: "redis-2"}, {From: "sentinel-1", To: "redis-2"}, {From: "redis-2", To: "sentinel-1"}}
 		check := func() {
@@ -175,7 +174,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 				}
 			}
 			for _, l := range []world.Link{{From: "client-2", To: "redis-2"}, {From: "client-1", To: "redis-3"}, {From: "sentinel-2", To: "redis-2"}, {From: "redis-2", To: "redis-1"}} {
-				if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }); err != nil {
+				if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }); err != nil {
 					t.Errorf("%s should not be cut: %v", l, err)
 				}
 			}
@@ -194,7 +193,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 			return err
 		}
 		for _, l := range closed {
-			if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }); err != nil {
+			if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }); err != nil {
 				t.Errorf("%s should be whole: %v", l, err)
 			}
 		}
@@ -344,7 +343,7 @@ func TestLagBetweenServers(t *testing.T) {
 		}
 		hasty, cancelPing := short(ctx)
 		defer cancelPing()
-		if err := c.Ping(hasty, "redis-2", "redis-1"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Ping(hasty, "redis-2", "redis-1", 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the relayed way should be cut: %v", err)
 		}
 		if err := errors.Join(c.Join(ctx, links), c.Unshape(ctx, links)); err != nil {

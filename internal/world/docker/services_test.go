@@ -52,7 +52,7 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 	see := func(when string, there bool) {
 		t.Helper()
 		for _, l := range ways {
-			ask := func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To) }
+			ask := func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }
 			if there {
 				if err := soon(ctx, ask); err != nil {
 					t.Errorf("%s: %s: %v", when, l, err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"lockbench/internal/testing/redistest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"

@@ -18,10 +18,7 @@ import (
 	"lockbench/service"
 )
 
-var (
-	_ world.World = (*World)(nil)
-	_ world.Host  = (*World)(nil)
-)
+var _ world.World = (*World)(nil)
 
 // state is the result of Ready; zero before.
 type state struct {

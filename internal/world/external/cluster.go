@@ -19,16 +19,7 @@ import (
 	"lockbench/service"
 )
 
-// The abilities of a cluster of external servers.
-var (
-	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeController = (*Cluster)(nil)
-	_ world.LinkController = (*Cluster)(nil)
-	_ world.LinkThrottler  = (*Cluster)(nil)
-	_ world.Prober         = (*Cluster)(nil)
-	_ world.ClockShifter   = (*Cluster)(nil)
-	_ world.RequestTracker = (*Cluster)(nil)
-)
+var _ world.Cluster = (*Cluster)(nil)
 
 // startLimit bounds how long a node may take to answer after its start hook.
 const startLimit = 2 * time.Minute
@@ -182,9 +173,6 @@ func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
 	return c.StoreForClient(name, hello, c.reach.site.Called)
 }
-
-// Lacks returns an error if the hooks for an action are missing.
-func (c *Cluster) Lacks(d world.Action) error { return c.reach.o.limits(c.Topology())(d) }
 
 // Abilities returns those of the servers, and Promote if there is a hook for it.
 func (c *Cluster) Abilities() service.Abilities {

@@ -20,6 +20,7 @@
 package external
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -157,22 +158,34 @@ func (w *World) Place(s *world.Spec) error {
 	return nil
 }
 
-// Sketch returns the cluster that Run would use.
-func (w *World) Sketch(s world.Spec) world.Cluster {
+// Sketch describes the cluster that Run would use.
+func (w *World) Sketch(s world.Spec) world.Sketch {
 	if err := w.Place(&s); err != nil {
 		return world.NewSketch(world.Spec{}) // the lock cannot run
 	}
 	sketch := world.NewSketch(s)
-	sketch.Limits = w.options.limits(s.Topology)
+	sketch.Lacks = w.options.limits(s.Topology)
 	sketch.Clocks = errClocks
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
-	sketch.Promotes = s.Service != nil && w.options.Hooks.has(hookPromote)
+	if s.Service != nil && w.options.Hooks.has(hookPromote) {
+		sketch.Group = promotable{sketch.Group}
+	}
 	return sketch
 }
 
 // lagCuts is the lag from which a link between servers is cut instead. No fault lasts as long, so
 // nothing that is late by this much arrives before the link is healed.
 const lagCuts = 20 * time.Second
+
+// promotable are servers that a hook promotes, in a plan.
+type promotable struct{ service.Group }
+
+// Abilities returns those of the servers, and Promote.
+func (p promotable) Abilities() service.Abilities {
+	a := p.Group.Abilities()
+	a.Promote = func(context.Context, string) (string, error) { return "", errors.New("this is a plan") }
+	return a
+}
 
 // limits returns which actions lack a hook in a topology.
 func (o Options) limits(t service.Topology) func(world.Action) error {

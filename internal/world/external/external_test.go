@@ -112,7 +112,7 @@ func TestHookThatHangs(t *testing.T) {
 	s := spec(1)
 	s.LogDir = logs
 	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
-		killer, _ := world.Ability[world.NodeController](c)
+		killer := c
 		err := killer.Kill(ctx, "redis-1")
 		if err == nil || !strings.Contains(err.Error(), "had not ended after 300ms") || !strings.Contains(err.Error(), `"began"`) {
 			t.Errorf("the hook that hangs: %v", err)
@@ -154,7 +154,7 @@ func TestUndoThatFails(t *testing.T) {
 	s := spec(1)
 	s.LogDir = t.TempDir()
 	err := w.Run(ctx, s, func(ctx context.Context, c world.Cluster) error {
-		pauser, _ := world.Ability[world.NodeController](c)
+		pauser := c
 		if err := pauser.PauseNode(ctx, "redis-1"); err != nil {
 			t.Error(err)
 		}
@@ -208,7 +208,7 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 		for _, n := range c.Nodes()[1:] {
 			all = append(all, world.Link{From: "redis-1", To: n.Name}, world.Link{From: n.Name, To: "redis-1"})
 		}
-		cutter, _ := world.Ability[world.LinkController](c)
+		cutter := c
 		if err := cutter.Cut(ctx, all[:1]); err == nil {
 			t.Error("one link alone was cut by hooks that cut off a node")
 		}

@@ -136,7 +136,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 		return err
 	}
 	if len(between) > 0 && d.By < lagCuts {
-		return c.Lacks(world.Action{Kind: world.Lagging, By: d.By})
+		return c.reach.o.limits(c.Topology())(world.Action{Kind: world.Lagging, By: d.By})
 	}
 	return c.cutBetween(between)
 }
@@ -148,12 +148,7 @@ func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 }
 
 // Ping pings a node on the path of from's connections. Between servers it relies on the hooks.
-func (c *Cluster) Ping(ctx context.Context, from, to string) error {
-	return c.PingBulk(ctx, from, to, 0)
-}
-
-// PingBulk is Ping with a payload.
-func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 	if c.isNode(from) {
 		c.mu.Lock()
 		cut := c.cut[world.Link{From: from, To: to}] || c.cut[world.Link{From: to, To: from}]
@@ -167,13 +162,10 @@ func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}
-	return c.Greet(ctx, from, to, bytes, func(ctx context.Context) (net.Conn, error) {
+	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
 	})
 }
-
-// ClocksReady returns an error: hooks do not shift clocks.
-func (c *Cluster) ClocksReady() error { return errClocks }
 
 // ShiftClock always fails.
 func (c *Cluster) ShiftClock(context.Context, string, time.Duration, float64) error { return errClocks }

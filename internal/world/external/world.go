@@ -17,10 +17,7 @@ import (
 	"lockbench/service"
 )
 
-var (
-	_ world.World = (*World)(nil)
-	_ world.Host  = (*World)(nil)
-)
+var _ world.World = (*World)(nil)
 
 const (
 	// healthLimit bounds how long servers may take to be healthy before and after a lock.

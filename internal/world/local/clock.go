@@ -18,7 +18,7 @@ import (
 // buildClocks builds the library that shifts clocks, if they are to be shifted and can be.
 func (c *Cluster) buildClocks() (err error) {
 	if !c.Spec.Clocks || shim.Ready() != nil {
-		return nil // ClocksReady returns the error
+		return nil // the sketch has the error
 	}
 	c.preload, err = shim.Build(context.Background(), c.Dir.Path)
 	return err
@@ -33,25 +33,14 @@ func (c *Cluster) newClock(n *node) ([]string, error) {
 	return append(os.Environ(), shim.Env(c.preload, path)...), nil
 }
 
-// ClocksReady returns why the servers' clocks cannot be shifted, or nil.
-func (c *Cluster) ClocksReady() error {
-	if err := shim.Ready(); err != nil {
-		return err
-	}
-	if c.preload == "" {
-		return errors.New("these servers were started with the machine's clock")
-	}
-	return nil
-}
-
 // ShiftClock shifts a server's clock.
 func (c *Cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
 		return err
 	}
-	if err := c.ClocksReady(); err != nil {
-		return err
+	if c.preload == "" {
+		return errors.New("these servers were started with the machine's clock")
 	}
 	if n.Role != service.Data {
 		return fmt.Errorf("the clock of %s cannot be shifted: it is not a data node", name)

@@ -18,16 +18,7 @@ import (
 	"lockbench/service"
 )
 
-// The abilities of a local cluster.
-var (
-	_ world.Cluster        = (*Cluster)(nil)
-	_ world.NodeController = (*Cluster)(nil)
-	_ world.LinkController = (*Cluster)(nil)
-	_ world.LinkThrottler  = (*Cluster)(nil)
-	_ world.Prober         = (*Cluster)(nil)
-	_ world.RequestTracker = (*Cluster)(nil)
-	_ world.ClockShifter   = (*Cluster)(nil)
-)
+var _ world.Cluster = (*Cluster)(nil)
 
 // Cluster is one running lock service and its clients.
 type Cluster struct {
@@ -220,17 +211,12 @@ func (c *Cluster) announcedAt(target string) (netip.AddrPort, error) {
 }
 
 // Ping pings a node on the path of from's connections.
-func (c *Cluster) Ping(ctx context.Context, from, to string) error {
-	return c.PingBulk(ctx, from, to, 0)
-}
-
-// PingBulk is Ping with a payload.
-func (c *Cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 	ip, ok := c.Proxy.IP(from)
 	if !ok {
 		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)
 	}
-	return c.Greet(ctx, from, to, bytes, func(ctx context.Context) (net.Conn, error) {
+	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
 		return d.DialContext(ctx, "tcp4", c.Addr(to).String())
 	})

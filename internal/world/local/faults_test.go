@@ -11,7 +11,6 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/testing/redistest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"
@@ -212,7 +211,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 		ping := func(from, to string) error {
 			ctx, cancel := short(ctx)
 			defer cancel()
-			return c.Ping(ctx, from, to)
+			return c.Ping(ctx, from, to, 0)
 		}
 		if err := c.Cut(ctx, cut); err != nil {
 			return err
@@ -223,7 +222,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 			}
 		}
 		for _, l := range []world.Link{{From: "client-2", To: "redis-1"}, {From: "client-1", To: "redis-2"}, {From: "sentinel-2", To: "redis-1"}} {
-			if err := c.Ping(ctx, l.From, l.To); err != nil {
+			if err := c.Ping(ctx, l.From, l.To, 0); err != nil {
 				t.Errorf("%s should not be cut: %v", l, err)
 			}
 		}
@@ -236,7 +235,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 		if err := c.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
 			t.Error("there is no client-9")
 		}
-		return c.Ping(ctx, "client-1", "redis-1")
+		return c.Ping(ctx, "client-1", "redis-1", 0)
 	})
 }
 

@@ -9,8 +9,6 @@ import (
 	"lockbench/internal/world/process"
 )
 
-var _ world.Host = (*World)(nil)
-
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	return process.Meet(ctx, s)

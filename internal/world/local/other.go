@@ -23,4 +23,4 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 }
 
 // Sketch describes the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster { return world.NewSketch(s) }
+func (w *World) Sketch(s world.Spec) world.Sketch { return world.NewSketch(s) }

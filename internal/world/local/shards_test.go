@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"lockbench/internal/testing/redistest"
-	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/service"

@@ -152,7 +152,7 @@ func TestServersThatBindNothing(t *testing.T) {
 			spec := world.Spec{Service: toy{}, Topology: topology, LogDir: t.TempDir()}
 			err := w.Run(ctx, spec, func(ctx context.Context, wc world.Cluster) error {
 				c := wc.(*Cluster)
-				s := c.Servers().(toys)
+				s := c.Group.(toys)
 				hears := func(from, to string, port int) {
 					t.Helper()
 					ip, _ := c.Proxy.IP(from)

@@ -91,8 +91,8 @@ func firstWords(err error, out []byte) string {
 	return ""
 }
 
-// Sketch returns the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Cluster {
+// Sketch describes the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
 	sketch.Clocks = shim.Ready()
 	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift

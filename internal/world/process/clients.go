@@ -38,9 +38,8 @@ type Clients struct {
 	Self   []string // the command that serves one of lockbench's own locks, without the lock's name
 	Owners *Owners  // registers the clients' processes; may be nil
 
-	preload     string // the library that shifts clocks; empty: clocks are not shifted
-	clocks      string // the directory of the clocks
-	clocksReady error  // why they cannot be shifted
+	preload string // the library that shifts clocks; empty: clocks are not shifted
+	clocks  string // the directory of the clocks
 
 	mu      sync.Mutex
 	clients map[int]opened

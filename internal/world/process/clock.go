@@ -20,25 +20,12 @@ import (
 // MakeClocks gives clients that are opened from now on shiftable clocks, with files in dir, if the
 // spec wants them and this machine can.
 func (c *Clients) MakeClocks(ctx context.Context, s world.Spec, dir string) (err error) {
-	c.clocks, c.clocksReady = dir, ClockReady(s)
-	if !s.ClientClocks || c.clocksReady != nil {
+	c.clocks = dir
+	if !s.ClientClocks || ClockReady(s) != nil {
 		return nil
 	}
 	c.preload, err = shim.Build(ctx, dir)
 	return err
-}
-
-// ClientClocksReady returns why the clients' clocks cannot be shifted, or nil.
-func (c *Clients) ClientClocksReady(drifts bool) error {
-	switch {
-	case c.clocksReady != nil:
-		return c.clocksReady
-	case drifts:
-		return world.ErrProgramDrift
-	case c.preload == "":
-		return errors.New("these clients were started with the machine's clock")
-	}
-	return nil
 }
 
 // ShiftClientClock shifts the wall clock of a client and of all processes that it has started.
@@ -73,10 +60,13 @@ func (c *Clients) withClock(id int) (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ch := c.clients[id].process
-	if ch == nil {
+	switch {
+	case ch == nil:
 		return nil, errors.New("it is not a process")
+	case c.preload == "":
+		return nil, errors.New("it was started with the machine's clock")
 	}
-	return ch, c.ClientClocksReady(false)
+	return ch, nil
 }
 
 // clockEnv creates a client's clock and returns the environment that selects it.

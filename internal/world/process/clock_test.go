@@ -132,22 +132,13 @@ func TestClientClock(t *testing.T) {
 	}
 }
 
-// A client whose clock cannot be shifted gets the reason.
-func TestClientClocksReady(t *testing.T) {
-	for _, s := range []struct {
-		spec   world.Spec
-		drifts bool
-		want   error
-	}{
-		{world.Spec{ClientClocks: true}, false, world.ErrClientClock},
-		{world.Spec{ClientClocks: true, AsksLibc: true}, true, world.ErrProgramDrift},
-	} {
-		c := &Clients{}
-		if err := c.MakeClocks(t.Context(), s.spec, t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.ClientClocksReady(s.drifts); !errors.Is(err, s.want) {
-			t.Errorf("%+v: %v; want %v", s.spec, err, s.want)
-		}
+// Clients that ask the kernel for the time get no clock, and the reason.
+func TestClockReady(t *testing.T) {
+	c, kernel := &Clients{}, world.Spec{ClientClocks: true}
+	if err := ClockReady(kernel); !errors.Is(err, world.ErrClientClock) {
+		t.Errorf("%v; want %v", err, world.ErrClientClock)
+	}
+	if err := c.MakeClocks(t.Context(), kernel, t.TempDir()); err != nil || c.preload != "" {
+		t.Errorf("made the library %q, %v", c.preload, err)
 	}
 }

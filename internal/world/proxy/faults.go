@@ -81,9 +81,6 @@ func (p *Proxy) Unshape(_ context.Context, links []world.Link) error {
 	return p.removeToxic(links, "latency")
 }
 
-// BandwidthReady returns nil.
-func (p *Proxy) BandwidthReady() error { return nil }
-
 // Throttle limits each connection on the links to a rate, rounded down to toxiproxy's unit, whole
 // kilobytes.
 func (p *Proxy) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {

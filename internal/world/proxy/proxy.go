@@ -72,11 +72,6 @@ type Node struct {
 	Announced netip.AddrPort // where the proxy listens for it
 }
 
-var (
-	_ world.LinkController = (*Proxy)(nil)
-	_ world.RequestTracker = (*Proxy)(nil)
-)
-
 // Proxy relays connections between named ends and breaks the links between them.
 type Proxy struct {
 	options   Options

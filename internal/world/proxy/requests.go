@@ -23,9 +23,6 @@ func (p *Proxy) Requests(client string) map[string]int {
 	return total
 }
 
-// RequestsReady returns why requests cannot be counted and held, or nil.
-func (p *Proxy) RequestsReady() error { return p.options.Wire.Unread }
-
 // Greeted notes that lockbench is about to ping a node on behalf of a client.
 func (p *Proxy) Greeted(client string) {
 	p.mu.Lock()

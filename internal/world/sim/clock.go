@@ -43,9 +43,6 @@ func (c *Clock) Shift(by time.Duration, drift float64) {
 	c.wrong.Store(&wrong{by, drift, time.Now()})
 }
 
-// ClocksReady always returns nil: the clocks are simulated.
-func (c *cluster) ClocksReady() error { return nil }
-
 // ShiftClock shifts a node's clock.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
@@ -53,14 +50,6 @@ func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, d
 		return err
 	}
 	n.server.ShiftClock(by, drift)
-	return nil
-}
-
-// ClientClocksReady returns an error for shifts that goroutines cannot see.
-func (c *cluster) ClientClocksReady(drifts bool) error {
-	if drifts {
-		return clientDrift(c.spec)
-	}
 	return nil
 }
 

@@ -13,19 +13,9 @@ import (
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
-// The abilities of a simulated cluster.
-var (
-	_ world.Cluster        = (*cluster)(nil)
-	_ world.NodeController = (*cluster)(nil)
-	_ world.LinkController = (*cluster)(nil)
-	_ world.LinkThrottler  = (*cluster)(nil)
-	_ world.Prober         = (*cluster)(nil)
-	_ world.RequestTracker = (*cluster)(nil)
-	_ world.ClockShifter   = (*cluster)(nil)
-)
+var _ world.Cluster = (*cluster)(nil)
 
 // cluster is one running lock service and its clients.
 type cluster struct {
@@ -152,9 +142,6 @@ func (c *cluster) stop() error {
 	}
 	return nil
 }
-
-// Servers returns the service of the cluster, with all its abilities.
-func (c *cluster) Servers() service.Group { return c.Service }
 
 // Settle waits for the actor's next instant.
 func (c *cluster) Settle(actor string) { settle(classOf(actor)) }

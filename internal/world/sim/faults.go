@@ -77,9 +77,6 @@ func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
 	return nil
 }
 
-// BandwidthReady returns nil: links are simulated.
-func (c *cluster) BandwidthReady() error { return nil }
-
 // Throttle limits the rate of each link, which its connections share.
 func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
 	c.net.set(links, func(s *linkState) { s.rate = bytesPerSecond })
@@ -105,12 +102,7 @@ func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
 }
 
 // Ping pings a node on the path of from's connections.
-func (c *cluster) Ping(ctx context.Context, from, to string) error {
-	return c.PingBulk(ctx, from, to, 0)
-}
-
-// PingBulk is Ping with a payload.
-func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) error {
+func (c *cluster) Ping(ctx context.Context, from, to string, load int) error {
 	n, err := c.node(to)
 	if err != nil {
 		return err
@@ -125,14 +117,14 @@ func (c *cluster) PingBulk(ctx context.Context, from, to string, bytes int) erro
 	down := c.net.newLane(back, id+"/down", first+1, 1, func(parcel) { close(heard) })
 	up := c.net.newLane(there, id+"/up", first, 1, func(parcel) {
 		if n.alive() {
-			down.send(parcel{load: bytes})
+			down.send(parcel{load: load})
 		}
 	})
 	// The probe is independent of the client or node from, which may be stopped.
 	up.past, down.toward = true, true
 	defer up.end()
 	defer down.end()
-	up.send(parcel{load: bytes})
+	up.send(parcel{load: load})
 	select {
 	case <-heard:
 		return nil

@@ -25,9 +25,6 @@ type hold struct {
 
 var _ world.Held = (*hold)(nil)
 
-// RequestsReady returns nil: the requests of all simulated services can be read.
-func (c *cluster) RequestsReady() error { return nil }
-
 // HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
 func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
 

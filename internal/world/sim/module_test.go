@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func TestModuleClocks(t *testing.T) {
 		for id := 1; id <= 3; id++ {
 			open(id)
 		}
-		shifter := c.(world.ClockShifter)
+		shifter := c
 		time.Sleep(1050 * time.Millisecond)
 		if err := errors.Join(shifter.ShiftClientClock(1, time.Hour, 0), shifter.ShiftClientClock(3, 0, 1)); err != nil {
 			return err
@@ -186,22 +187,12 @@ func TestWhoseClocksDrift(t *testing.T) {
 	} {
 		test.spec.Topology = service.None
 		w := sim.New(sim.Options{})
-		see := func(c world.Cluster) {
-			shifter := c.(world.ClockShifter)
-			if err := shifter.ClientClocksReady(true); !errors.Is(err, test.want) {
-				t.Errorf("%s, drift: %v, want %v", name, err, test.want)
-			}
-			if err := shifter.ClientClocksReady(false); err != nil {
-				t.Errorf("%s, jump: %v", name, err)
-			}
+		sketch := w.Sketch(test.spec)
+		if err := cmp.Or(sketch.ClientClocks, sketch.ClientDrift); !errors.Is(err, test.want) {
+			t.Errorf("%s, drift: %v, want %v", name, err, test.want)
 		}
-		see(w.Sketch(test.spec))
-		err := w.Run(t.Context(), test.spec, func(_ context.Context, c world.Cluster) error {
-			see(c)
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
+		if err := sketch.ClientClocks; err != nil {
+			t.Errorf("%s, jump: %v", name, err)
 		}
 	}
 }

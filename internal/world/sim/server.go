@@ -109,7 +109,7 @@ type Server interface {
 	// which the client writes it. done reports that it was one; reply is nil if the server cannot
 	// be reached.
 	AtOnce(l Line, written []byte) (reply []byte, done bool)
-	// ShiftClock shifts its own clock, as [world.ClockShifter] says.
+	// ShiftClock shifts its own clock, as [world.Cluster] says.
 	ShiftClock(by time.Duration, drift float64)
 }
 

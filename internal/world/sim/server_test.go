@@ -346,11 +346,11 @@ func TestFaultIsLoud(t *testing.T) {
 // The model reports before a run which faults its servers do not support.
 func TestSketchAsksTheModel(t *testing.T) {
 	spec := redistest.Spec(locks.Single, world.Spec{})
-	if _, ok := world.Order(world.NewSketch(spec), service.OrderFlush); !ok {
+	if world.NewSketch(spec).Abilities().Orders[service.OrderFlush] == nil {
 		t.Fatal("the servers themselves cannot be flushed; this test needs another ability")
 	}
 	sketch := New(Options{Models: Models{redis.Name: &slate{}}}).Sketch(spec)
-	if _, ok := world.Order(sketch, service.OrderFlush); ok {
+	if sketch.Abilities().Orders[service.OrderFlush] != nil {
 		t.Error("the sketch can be flushed, and the model cannot")
 	}
 	if named := sketch.Nodes(); len(named) != 3 || named[0].Name != "board-1" {

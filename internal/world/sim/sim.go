@@ -87,14 +87,7 @@ type World struct {
 	loaded  map[string]*wasm.Module // by their paths
 }
 
-var (
-	_ world.World     = (*World)(nil)
-	_ world.Enclosing = (*World)(nil)
-	_ world.Host      = (*World)(nil)
-)
-
-// Enclosure returns the command of the process in which a trial runs.
-func (w *World) Enclosure() []string { return w.options.Enclosure }
+var _ world.World = (*World)(nil)
 
 // Moved counts all delivered messages. While it grows, the simulated clock advances.
 func (w *World) Moved() int64 { return w.moved.Load() }
@@ -127,16 +120,16 @@ func (w *World) Describe() world.Description {
 			"latencies are those of the model. That nothing was found here is weak evidence.",
 		Clients: world.Limit{Max: clientsMax, Why: "it takes a minute for them already"},
 		Servers: world.Limit{Max: nodesMax, Why: "each way between two servers has a class of instants to itself"},
-		Virtual: true, Modules: true,
+		Virtual: true, Enclosure: w.options.Enclosure, Modules: true,
 	}
 }
 
 // About returns the models, for the screen.
 func (w *World) About() string { return w.options.Models.list(Model.About) + " in virtual time" }
 
-// Sketch returns the cluster that Run would start. If the model has no such cluster, Run returns an
+// Sketch describes the cluster that Run would start. If the model has no such cluster, Run returns an
 // error.
-func (w *World) Sketch(s world.Spec) world.Cluster {
+func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
 	sketch.ClientDrift = clientDrift(s)
 	if c, err := w.newCluster(s); err == nil {

@@ -77,7 +77,7 @@ func TestLinks(t *testing.T) {
 		// Bandwidth: a long message takes time, and the next messages wait.
 		_ = c.Throttle(ctx, []world.Link{there}, 1000)
 		began = time.Now()
-		if err := c.PingBulk(ctx, there.From, there.To, 2000); err != nil {
+		if err := c.Ping(ctx, there.From, there.To, 2000); err != nil {
 			t.Error(err)
 		}
 		if d := time.Since(began); d < 2*time.Second || d > 2200*time.Millisecond {
@@ -85,7 +85,7 @@ func TestLinks(t *testing.T) {
 		}
 		_ = c.Unthrottle(ctx, []world.Link{there})
 		began = time.Now()
-		if err := c.PingBulk(ctx, there.From, there.To, 2000); err != nil || time.Since(began) > 100*time.Millisecond {
+		if err := c.Ping(ctx, there.From, there.To, 2000); err != nil || time.Since(began) > 100*time.Millisecond {
 			t.Errorf("through a link that is wide again: %v, %v", time.Since(began), err)
 		}
 
@@ -134,7 +134,7 @@ func TestKillAndPause(t *testing.T) {
 				// Paused: the connection stays open, and the request is executed late.
 				_ = c.PauseNode(ctx, n.Name)
 				w.wants("INCR k", "timeout")
-				if err := c.Ping(deadline(t, ctx), "client-1", n.Name); err == nil {
+				if err := c.Ping(deadline(t, ctx), "client-1", n.Name, 0); err == nil {
 					t.Error("a stopped server answers a PING")
 				}
 				_ = c.ResumeNode(ctx, n.Name)

@@ -16,19 +16,9 @@ import (
 
 // trial is a simulated cluster with its servers.
 type trial struct {
-	network
+	world.Cluster
 	servers *cluster
 	talkers map[int]*talker
-}
-
-// network has the link faults of the simulation.
-type network interface {
-	world.Cluster
-	world.NodeController
-	world.LinkController
-	world.LinkThrottler
-	world.RequestTracker
-	Ping(ctx context.Context, from, to string) error
 }
 
 // shown is a model that gives tests access to its servers.
