@@ -9,25 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Foreign is a service whose servers may be external. Lockbench sends such servers only requests
-// that a guest may send: it changes no setting, and touches only keys under its own prefix.
-type Foreign interface {
-	Service
-	// Schemes returns the schemes of URLs, up to a plus: "redis", "rediss".
-	Schemes() []string
-	// Locate reads the URLs of servers, as a user passes them to --servers. Its errors are errors of usage.
-	Locate(urls []string) (Location, error)
-	// Login prepares a new connection for a client that has no credentials: it does TLS, see
-	// [Access.Secure], and logs in. A refusal is a [LoginError]. The result has a method CloseWrite,
-	// as connections of TCP and TLS have. If Login fails, the caller closes c.
-	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
-	// Survey asks the servers for their identities and whether all servers are named.
-	Survey(ctx context.Context, l Location, dial Dialer) (Site, error)
-	// OpenForeign returns the servers of a site. They touch only keys under the prefix.
-	OpenForeign(s Site, prefix string, h Host) ForeignServers
-}
-
-// Dialer connects to an external server of a role and starts TLS, see [Foreign.Login].
+// Dialer connects to an external server of a role and starts TLS, see [Service.Login].
 type Dialer func(ctx context.Context, r Role, addr string) (net.Conn, error)
 
 // Ask runs do with a new connection to a data server, and interrupts it at a limit. The limit is longer
@@ -117,23 +99,26 @@ func (l Location) Site() Site {
 	return s
 }
 
-// Roomed are [ForeignServers] that need a container for the keys of a run, such as a schema. It is
-// created after no keys were found under the prefix.
-type Roomed interface {
-	MakeRoom(ctx context.Context) error
-}
-
-// ForeignServers are external servers.
-type ForeignServers interface {
+// ForeignServers are running external servers, and the keys of a run on them.
+type ForeignServers struct {
 	Servers
+	// MakeRoom makes a container for the keys of a run, such as a schema. It is called after no keys
+	// were found under the prefix. Nil: keys need no container.
+	MakeRoom func(ctx context.Context) error
 	// Under returns up to most keys that contain a text, in all runs, by the leader that holds them.
 	// A service whose locks begin all keys with their names may look only there.
-	Under(ctx context.Context, text string, most int) (map[string][]string, error)
+	Under func(ctx context.Context, text string, most int) (map[string][]string, error)
 	// Clear removes all keys under the prefix and returns their number.
-	Clear(ctx context.Context) (int, error)
+	Clear func(ctx context.Context) (int, error)
 	// ByHand returns the shell command with which a user removes all keys that contain a text.
-	ByHand(text string) string
+	ByHand func(text string) string
 }
+
+// The methods below do nothing: lockbench changes no setting of external servers, and no membership.
+func (ForeignServers) Form(context.Context) error                   { return nil }
+func (ForeignServers) Started(context.Context, string) error        { return nil }
+func (ForeignServers) Rejoin(context.Context, string) (bool, error) { return false, nil }
+func (ForeignServers) Operate(context.Context)                      {}
 
 // Once returns a dial function that returns c, and fails when it is called again. A library calls it
 // again after the connection has failed.

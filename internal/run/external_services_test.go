@@ -246,7 +246,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 // databaseReturns checks that a run's database exists again after a server lost its data.
 func databaseReturns(t *testing.T, site *sitetest.Site) {
 	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster
-	err := run.(service.Roomed).MakeRoom(t.Context())
+	err := run.MakeRoom(t.Context())
 	if err == nil {
 		err = killer.Kill(t.Context(), node)
 	}

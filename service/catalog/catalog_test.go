@@ -2,14 +2,17 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/service"
 )
 
 // TestShells checks that the command of each shell accepts the answer of a node, and does not accept a
@@ -53,5 +56,32 @@ func TestShells(t *testing.T) {
 				t.Errorf("no server has answered, but it says %q", got)
 			}
 		})
+	}
+}
+
+// TestExternalServersStayAsTheyAre checks that no fault can change the membership, the leader or the keys
+// of external servers, except the keys of the run.
+func TestExternalServersStayAsTheyAre(t *testing.T) {
+	ours := []string{service.OrderPoison, service.OrderCure}
+	for _, s := range All() {
+		for _, topology := range s.Topologies() {
+			site := service.Site{Location: service.Location{Topology: topology}, Topology: topology}
+			g := s.OpenForeign(site, "lockbench:1:", nil) // the methods below must ask no server
+			node := topology.Nodes()[0].Name
+			joins, err := g.Rejoin(t.Context(), node)
+			if err = errors.Join(err, g.Form(t.Context()), g.Started(t.Context(), node)); joins || err != nil {
+				t.Errorf("%s %s: joins %t, %v", s.Name(), topology.Name, joins, err)
+			}
+			g.Operate(t.Context())
+			a := g.Abilities()
+			for name := range a.Orders {
+				if !slices.Contains(ours, name) {
+					t.Errorf("%s %s takes the order %s", s.Name(), topology.Name, name)
+				}
+			}
+			if a.Promote != nil {
+				t.Errorf("%s %s can be promoted", s.Name(), topology.Name)
+			}
+		}
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // usualPort is the default port of URLs.
 const usualPort = "2379"
 
@@ -103,12 +101,11 @@ type foreign struct {
 	prefix string
 }
 
-var _ service.ForeignServers = foreign{}
-
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.secure = site.TLS
-	return foreign{g, g, prefix}
+	f := foreign{g, g, prefix}
+	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns none: lockbench orders external servers nothing.

@@ -17,8 +17,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // usualPort is the default port of URLs.
 const usualPort = "3306"
 
@@ -132,15 +130,11 @@ type foreign struct {
 	roomed *atomic.Bool // whether the database of the run should exist
 }
 
-var (
-	_ service.ForeignServers = foreign{}
-	_ service.Roomed         = foreign{}
-)
-
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = site.Logins[service.Data]
-	return foreign{g, g, prefix, &atomic.Bool{}}
+	f := foreign{g, g, prefix, &atomic.Bool{}}
+	return service.ForeignServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what the server reports. Lockbench orders external servers nothing.

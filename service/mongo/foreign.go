@@ -14,8 +14,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // usualPort is the default port of URLs.
 const usualPort = "27017"
 
@@ -130,7 +128,8 @@ type foreign struct {
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Database, site.Called)
 	g.login = site.Logins[service.Data]
-	return foreign{g, g, prefix}
+	f := foreign{g, g, prefix}
+	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns none: lockbench orders external servers nothing.

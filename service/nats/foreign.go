@@ -15,8 +15,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // usualPort is the default port of URLs.
 const usualPort = "4222"
 
@@ -106,13 +104,11 @@ type foreign struct {
 	prefix  string
 }
 
-var _ service.ForeignServers = foreign{}
-
 func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
 	f := foreign{Servers: g, own: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
-	return f
+	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what clients may ask. Lockbench orders external servers nothing.

@@ -119,7 +119,7 @@ func TestForeignLeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenForeign(site, "lockbench:7:", f).(foreign)
+	g := Service{}.OpenForeign(site, "lockbench:7:", f).Servers.(foreign)
 	const stream = "KV_lockbench-7-locks"
 	led := func(by ...string) {
 		f.set(func(one, two, three *node) {

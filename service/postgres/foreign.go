@@ -16,8 +16,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // usualPort is the default port of URLs.
 const usualPort = "5432"
 
@@ -118,15 +116,11 @@ type foreign struct {
 	prefix string
 }
 
-var (
-	_ service.ForeignServers = foreign{}
-	_ service.Roomed         = foreign{}
-)
-
 func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = login{site.Logins[service.Data], site.Database}
-	return foreign{g, g, prefix}
+	f := foreign{g, g, prefix}
+	return service.ForeignServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what the server reports. Lockbench orders external servers nothing.

@@ -14,8 +14,6 @@ import (
 	"lockbench/service"
 )
 
-var _ service.Foreign = Service{}
-
 // Default ports of URLs.
 const (
 	usualPort     = "6379"
@@ -335,15 +333,14 @@ type foreign struct {
 	own *servers
 }
 
-var _ service.ForeignServers = foreign{}
-
 func (Service) OpenForeign(s service.Site, prefix string, h service.Host) service.ForeignServers {
 	g := open(s.Topology, h)
 	g.prefix, g.calls = prefix, s.Called
 	if s.Master != "" {
 		g.master = s.Master
 	}
-	return foreign{g, g}
+	f := foreign{g, g}
+	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns all except Promote and the orders that would remove keys of the owner.
@@ -353,11 +350,6 @@ func (f foreign) Abilities() service.Abilities {
 	a.Orders = map[string]service.Order{service.OrderPoison: a.Orders[service.OrderPoison], service.OrderCure: a.Orders[service.OrderCure]}
 	return a
 }
-
-// Form and Started have nothing to do: others have joined the servers, and the periods of sentinels stay
-// unchanged.
-func (foreign) Form(context.Context) error            { return nil }
-func (foreign) Started(context.Context, string) error { return nil }
 
 // Under searches the keys of all masters.
 func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {

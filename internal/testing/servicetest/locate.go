@@ -16,7 +16,7 @@ type Located struct {
 }
 
 // Locates sees that a service reads URLs so.
-func Locates(t *testing.T, s service.Foreign, all []Located) {
+func Locates(t *testing.T, s service.Service, all []Located) {
 	t.Helper()
 	if len(all) == 0 {
 		t.Error("no URLs are read")
@@ -35,7 +35,7 @@ func Locates(t *testing.T, s service.Foreign, all []Located) {
 	}
 }
 
-// Dial is the dialer of a test for [service.Foreign.Survey] that needs no login.
+// Dial is the dialer of a test for [service.Service.Survey] that needs no login.
 func Dial(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }

@@ -5,11 +5,8 @@ package sitetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/netip"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -211,24 +208,19 @@ func (s *Site) Foreign(t testing.TB, url, prefix string) service.ForeignServers 
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := o.Service.OpenForeign(found, prefix, asked{found, dial})
-	if kept, ok := servers.(io.Closer); ok {
-		t.Cleanup(func() { _ = kept.Close() }) // they may have ended
-	}
+	servers := o.Service.OpenForeign(found, prefix, asked{site: found, dial: dial})
+	t.Cleanup(func() { _ = servers.Close() }) // they may have ended
 	return servers
 }
 
 // asked is a host whose servers are asked, and nothing else.
 type asked struct {
-	site service.Site
-	dial func(context.Context, service.Role, string) (net.Conn, error)
+	service.Host // only Dial and Status are needed
+	site         service.Site
+	dial         service.Dialer
 }
 
-func (asked) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
-func (asked) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
-func (asked) Status(string) service.Status               { return service.Status{Running: true} }
-func (asked) Follow(string, netip.AddrPort) error        { return errors.ErrUnsupported }
-func (asked) Lead(string) error                          { return errors.ErrUnsupported }
+func (asked) Status(string) service.Status { return service.Status{Running: true} }
 func (a asked) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return a.dial(ctx, service.Data, a.site.Addrs[node])
 }

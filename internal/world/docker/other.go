@@ -23,6 +23,11 @@ type state struct {
 // Ready returns why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 
+// Meet fails as Ready does.
+func (w *World) Meet(context.Context, world.ClientSpec) (world.Met, error) {
+	return world.Met{}, errLinux
+}
+
 // Run fails as Ready does.
 func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
 	return errLinux

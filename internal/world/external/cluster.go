@@ -111,8 +111,8 @@ func (c *Cluster) begin(ctx context.Context) error {
 		return err
 	}
 	c.keys = true
-	if in, ok := c.foreign().(service.Roomed); ok {
-		return in.MakeRoom(ctx)
+	if makeRoom := c.foreign().MakeRoom; makeRoom != nil {
+		return makeRoom(ctx)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ const Base = "lockbench:"
 
 // Options configure an external world. The zero value names no servers.
 type Options struct {
-	Service  service.Foreign // nil: no servers were named
+	Service  service.Service // nil: no servers were named
 	Location service.Location
 	Logins   map[service.Role]Login
 	TLS      *tls.Config // nil: none
@@ -116,7 +116,7 @@ func (w *World) there() service.Site {
 
 // tenancy is a service on external servers.
 type tenancy struct {
-	service.Foreign
+	service.Service
 	site   service.Site
 	prefix string
 }

@@ -101,45 +101,27 @@ func (g Given) urls() []string {
 }
 
 // foreign returns the service of all URLs, by their schemes.
-func foreign(urls []string, all []service.Service) (service.Foreign, error) {
+func foreign(urls []string, all []service.Service) (service.Service, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--servers is empty: it wants URLs such as SERVICE://HOST:PORT")
 	}
-	var first service.Foreign
+	var first service.Service
 	for _, text := range urls {
 		scheme, _, ok := strings.Cut(text, "://")
 		if !ok {
 			return nil, fmt.Errorf("--servers %s: not a URL such as SERVICE://HOST:PORT", service.Redacted(text))
 		}
 		name, _, _ := strings.Cut(scheme, "+")
-		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(schemes(s), name) })
-		var can []string
-		for _, s := range all {
-			if _, ok := s.(service.Foreign); ok {
-				can = append(can, s.Name())
-			}
-		}
-		if i < 0 {
-			return nil, fmt.Errorf("--servers: no lock service is called %q; external servers can be those of %s", name, strings.Join(can, ", "))
-		}
-		s, ok := all[i].(service.Foreign)
+		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(s.Schemes(), name) })
 		switch {
-		case !ok:
-			return nil, fmt.Errorf("--servers: external servers of %s are not supported, but those of %s", all[i].Name(), strings.Join(can, ", "))
-		case first != nil && first.Name() != s.Name():
-			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name(), s.Name())
+		case i < 0:
+			return nil, fmt.Errorf("--servers: no lock service is called %q; external servers can be those of %s", name, strings.Join(service.Names(all), ", "))
+		case first != nil && first.Name() != all[i].Name():
+			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name(), all[i].Name())
 		}
-		first = s
+		first = all[i]
 	}
 	return first, nil
-}
-
-// schemes returns the URL schemes of a service.
-func schemes(s service.Service) []string {
-	if f, ok := s.(service.Foreign); ok {
-		return f.Schemes()
-	}
-	return []string{s.Name(), s.Name() + "s"}
 }
 
 // variable returns the name of an environment variable for the nodes of one part.

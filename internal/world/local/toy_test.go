@@ -24,7 +24,7 @@ import (
 //
 //	PING       the name of the node, and the IP of the caller
 //	ASK ADDR   the answer of another node to PING
-type toy struct{}
+type toy struct{ service.Service } // without external servers
 
 const toyName = "toy"
 

@@ -21,7 +21,6 @@ var _ world.Cluster = (*cluster)(nil)
 type cluster struct {
 	Service
 	world *World
-	spec  world.Spec
 	net   *network
 	nodes []*node
 	done  chan struct{} // closed when the cluster ends
@@ -43,7 +42,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{
-		world: w, spec: s, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
+		world: w, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
 		done: make(chan struct{}), turns: newTurns(w), clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	c.net.purpose = model.Purpose

@@ -51,7 +51,7 @@ func runIn(in func(*sim.World, context.Context, world.Spec, func(context.Context
 	var servers *cluster
 	w := sim.New(sim.Options{Models: sim.Models{redis.Name: shown{m, &servers}}})
 	return in(w, ctx, s, func(ctx context.Context, c world.Cluster) error {
-		return body(ctx, &trial{network: c.(network), servers: servers, talkers: map[int]*talker{}})
+		return body(ctx, &trial{Cluster: c, servers: servers, talkers: map[int]*talker{}})
 	})
 }
 
