@@ -32,7 +32,6 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
-	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/scenarios"
 	"lockbench/service/redis"
