@@ -7,12 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/service"
 	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 
 // shardedFake is a cluster whose keys a and b have different masters.
 type shardedFake struct{ *fake }
+
+func (s shardedFake) Abilities() service.Abilities {
+	a := s.fake.Abilities()
+	a.LeaderOf, a.FollowersOf = s.LeaderOf, s.FollowersOf
+	return a
+}
 
 func (shardedFake) LeaderOf(_ context.Context, key string) (string, error) {
 	switch key {
