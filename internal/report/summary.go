@@ -77,10 +77,10 @@ func summaryTable(r *Result, bytesMax int) string {
 
 // summaryFigures is the table of the other figures.
 func summaryFigures(r *Result, bytesMax int) string {
-	const key = "rate: episodes violated of all, with its exact bounds (Clopper-Pearson), each with 95 % confidence · " +
-		"to violation: median time from the beginning of an episode · lost of 1000: writes that are missing in the end · " +
-		"before, during, after: acquires before the first fault, that lay in one, and the others · " +
-		"overlap: how long two certainly held at once\n\n"
+	const key = "rate: violated of all episodes, with exact bounds (Clopper-Pearson, 95 %) · " +
+		"to violation: median time from the beginning of an episode · lost of 1000: writes missing at the end · " +
+		"before, during, after: acquires before the first fault, during a fault, and all others · " +
+		"overlap: how long two clients certainly held at once\n\n"
 	return markdownTable(r, FigureColumns, make([]string, len(r.Locks)), bytesMax-len(key)) + key
 }
 
