@@ -3,8 +3,7 @@
 // query running nodes.
 //
 // A service starts no processes. A world starts its programs, gives the service a [Host], and gets
-// [Servers]. Servers may implement the abilities of this package ([Promoter], [Keeper], [Orderly],
-// ...), which faults use.
+// [Servers]. Faults use the [Abilities] of servers.
 //
 //	world ── Program(place) ──▶ service      the program of a node
 //	world ◀── Host ────────── Servers        Dial, Status, Lead, Write
