@@ -127,7 +127,8 @@ func (n *node) boot(ctx context.Context) error {
 	}
 	port, err := n.container.MappedPort(ctx, published.String())
 	if err != nil {
-		return fmt.Errorf("find the published port of %s: %w", n.Name, explain(err))
+		// A container that cannot run its programs has ended, and publishes nothing.
+		return fmt.Errorf("find the published port of %s: %w", n.Name, n.why(ctx, err))
 	}
 	n.published = netip.AddrPortFrom(loopback, port.Num())
 	return nil

@@ -30,8 +30,6 @@ const (
 	imageLabel = "lockbench.image"
 	// fetchLimit bounds how long a run waits for a registry and a package mirror.
 	fetchLimit = time.Minute
-	// AskedLimit is the limit for users who asked for an image.
-	AskedLimit = 10 * time.Minute
 )
 
 // images finds and builds the images of one service.

@@ -1,5 +1,10 @@
 package docker
 
+import "time"
+
+// AskedLimit bounds how long users who asked for an image wait for it.
+const AskedLimit = 10 * time.Minute
+
 // ImageInfo is an image that servers can be started from.
 type ImageInfo struct {
 	Name  string
