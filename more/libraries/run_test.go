@@ -37,8 +37,9 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 		}
 	}
 	run(0, "replay", "results/latest")
-	// A lock that is kept alive is believed in for longer than its key lives.
-	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
+	// A lock that is kept alive is believed in for longer than its key lives, which most episodes show. The history of a
+	// WASM guest changes with the program of the guest.
+	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--episodes", "5", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
 	if !strings.Contains(said, "found violated double-grant") {
 		t.Errorf("rueidislock is not seen to believe too long:\n%s", said)
 	}
