@@ -78,9 +78,9 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 	return findings
 }
 
-// waits reports whether a waiter that had been seen was certainly still waiting at a later grant. A waiter gives up at the end
-// of its waiting time, and may learn of it later. A waiter with an unknown outcome may have been served, unless its
-// lease would have excluded the other client.
+// waits reports whether a waiter that had been seen was certainly still waiting at a later grant. A waiter gives up
+// when its waiting time ends, and may notice this later. A waiter with an unknown outcome may have been served, unless
+// its lease would have excluded the other client.
 //
 // An answer may come late: a waiter may have been served before the other client, and its
 // lease may be over.

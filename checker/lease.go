@@ -61,7 +61,7 @@ func lease(l *ledger, _ Report) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(d, pos, *probe.TTL, longest.of(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
+		if f, ok := l.kept(d, pos, *probe.TTL, longest.at(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
 			reported[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}
@@ -129,8 +129,8 @@ func longestAsked(h *history.History) longestLeases {
 	return longest
 }
 
-// of is the longest lease that may keep a session's key at a position.
-func (l longestLeases) of(s *history.Session, pos int) time.Duration {
+// at is the longest lease that may keep a session's key at a position.
+func (l longestLeases) at(s *history.Session, pos int) time.Duration {
 	longest := time.Duration(0)
 	for _, at := range []hand{{s.Owner, s.Keys[0]}, {"", s.Keys[0]}} {
 		if at.owner == "" && s.Mode != locks.Shared {

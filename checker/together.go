@@ -38,8 +38,8 @@ func (l *ledger) groups() *groups {
 	return g
 }
 
-// of is the key that stands for a key's group.
-func (g *groups) of(key int) int {
+// find returns the key that stands for a key's group.
+func (g *groups) find(key int) int {
 	for g.root[key] != key {
 		g.root[key] = g.root[g.root[key]]
 		key = g.root[key]
@@ -50,7 +50,7 @@ func (g *groups) of(key int) int {
 // link makes one group of some keys. The first key of a group stands for it.
 func (g *groups) link(keys []int) {
 	for _, key := range keys[1:] {
-		a, b := g.of(keys[0]), g.of(key)
+		a, b := g.find(keys[0]), g.find(key)
 		g.root[max(a, b)] = min(a, b)
 	}
 }
@@ -67,7 +67,7 @@ func (g *groups) wanted(q history.Stretch, keys []*wanted) []*wanted {
 		if s.Acquire.Outcome != history.Failed {
 			continue
 		}
-		root := g.of(s.KeyAt[0])
+		root := g.find(s.KeyAt[0])
 		if byRoot[root] == nil {
 			byRoot[root] = &wanted{key: keys[root].key}
 		}
@@ -77,7 +77,7 @@ func (g *groups) wanted(q history.Stretch, keys []*wanted) []*wanted {
 		return nil
 	}
 	for i, k := range keys {
-		if w := byRoot[g.of(i)]; w != nil {
+		if w := byRoot[g.find(i)]; w != nil {
 			w.keepers, w.names = append(w.keepers, k.keepers...), append(w.names, k.names...)
 		}
 	}

@@ -172,13 +172,13 @@ type hold struct {
 	owner   uint32
 }
 
-// of returns the index of a session among the holders, or -1.
-func (l *truth) of(session uint32) int {
+// indexOf returns the index of a session among the holders, or -1.
+func (l *truth) indexOf(session uint32) int {
 	return slices.IndexFunc(l.holders, func(h hold) bool { return h.session == session })
 }
 
 func (l *truth) fits(a *actor, k sweep.Kind, p play) bool {
-	holds := l.of(a.session) >= 0
+	holds := l.indexOf(a.session) >= 0
 	switch {
 	case k == sweep.Release:
 		return holds

@@ -11,8 +11,8 @@ type session struct {
 	// end is the earliest position at which the hold may have ended: the call of the release with ok,
 	// or else of the first release with unknown outcome.
 	end uint32
-	// last is the position by which the hold must have ended: the return of a release with ok, or
-	// of a release that was answered "not held".
+	// last is the position by which the hold must have ended: the return of a release with the answer ok
+	// or "not held".
 	last uint32
 	// notHeld is the earliest return of a release that was answered "not held", notHeldCall the earliest
 	// call of one, and notHeldLast the latest return.

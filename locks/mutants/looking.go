@@ -22,7 +22,7 @@ func lookingWriter() locks.Opener {
 		if err != nil {
 			return nil, fmt.Errorf("open a wrong lock: %w", err)
 		}
-		l, err := redisson.NewReadWrite(redisson.Options{Lua: blind.of})(ctx, c)
+		l, err := redisson.NewReadWrite(redisson.Options{Lua: blind.apply})(ctx, c)
 		if err != nil {
 			return nil, errors.Join(err, client.Close())
 		}

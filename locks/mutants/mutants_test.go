@@ -54,7 +54,7 @@ func TestEditsFit(t *testing.T) {
 		if n := strings.Count(string(text), e.from); n != 1 {
 			t.Errorf("%s: %q stands %d times in %s, want once", e.name, e.from, n, e.script)
 		}
-		if e.of(e.script, string(text)) == string(text) || e.of("another.lua", "x") != "x" {
+		if e.apply(e.script, string(text)) == string(text) || e.apply("another.lua", "x") != "x" {
 			t.Errorf("%s does not change its own script alone", e.name)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // edit is one change of one script of package redisson: the text must stand in it once.
 type edit struct{ script, from, to string }
 
-// of changes a script's text.
-func (e edit) of(name, text string) string {
+// apply changes a script's text.
+func (e edit) apply(name, text string) string {
 	if name != e.script {
 		return text
 	}
@@ -59,7 +59,7 @@ func (e edited) mutant() Mutant {
 	}
 	o := e.options
 	if e.script != "" {
-		o.Lua = e.of
+		o.Lua = e.apply
 	}
 	return Mutant{
 		Card:    locks.Card{Name: e.name, Family: locks.SingleStore, Claims: e.claims},

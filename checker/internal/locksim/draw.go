@@ -45,7 +45,7 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	}
 	d.lock.Fair = d.lock.Queue && d.chance(50)
 	d.lock.Careless = mistake == None && d.chance(20) || mistake != None && d.chance(10)
-	if d.of(Overtakes, Forgets) {
+	if d.mistaken(Overtakes, Forgets) {
 		d.lock.Queue, d.lock.Fair = true, true
 	}
 	l := &d.lock
@@ -65,7 +65,7 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	if mistake == NeverWakes {
 		d.lock.Queue = true
 	}
-	calm := d.chance(30) || d.of(Overtakes, Forgets) && d.chance(60)
+	calm := d.chance(30) || d.mistaken(Overtakes, Forgets) && d.chance(60)
 	clients := 1 + d.IntN(4)
 	if mistake != None {
 		clients = 2 + d.IntN(3)
@@ -98,8 +98,8 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	return p
 }
 
-// of reports whether the mistake is one of these.
-func (d *draw) of(mistakes ...Mistake) bool { return slices.Contains(mistakes, d.lock.Mistake) }
+// mistaken reports whether the mistake of the lock is one of these.
+func (d *draw) mistaken(mistakes ...Mistake) bool { return slices.Contains(mistakes, d.lock.Mistake) }
 
 func (d *draw) chance(percent int) bool { return d.IntN(100) < percent }
 
@@ -175,7 +175,7 @@ func (d *draw) ttl() time.Duration {
 	if d.leash != asking {
 		return 0
 	}
-	if d.of(HandsOverEarly) {
+	if d.mistaken(HandsOverEarly) {
 		return 5 * d.unit
 	}
 	return pick(d, d.unit, d.unit, d.unit, 2*d.unit, 5*d.unit, d.unit/2)
@@ -231,7 +231,7 @@ func (d *draw) acquire(calm bool) Step {
 	if len(d.keys) > 1 {
 		a.Keys = pick(d, []string{"a"}, []string{"b"}, []string{"a", "b"}, []string{"b", "a"})
 	}
-	if d.of(LooksAtOneKey) && d.chance(60) {
+	if d.mistaken(LooksAtOneKey) && d.chance(60) {
 		a.Keys = pick(d, []string{"a", "b"}, []string{"b", "a"})
 	}
 	if d.lock.Model[0] == "rw" {
@@ -246,7 +246,7 @@ func (d *draw) acquire(calm bool) Step {
 	if d.chance(30) || d.lock.Mistake == LeaseShort || d.lock.Mistake == LeaseLong {
 		a.Look = time.Millisecond + d.short()
 	}
-	if d.of(Overtakes, Forgets) {
+	if d.mistaken(Overtakes, Forgets) {
 		a.Wait, a.After = 3*d.unit, d.short()
 	}
 	if d.lock.Queue && a.Wait > 0 && d.chance(60) {
@@ -273,7 +273,7 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 			add(Touch, 0)
 		case n < 70 && d.leash == asking:
 			add(Renew, 25)
-		case n < 85 && depth == 0 && d.lock.Owners, depth == 0 && d.of(InnerReleases, InnerShortens):
+		case n < 85 && depth == 0 && d.lock.Owners, depth == 0 && d.mistaken(InnerReleases, InnerShortens):
 			inner := d.acquire(calm)
 			inner.Aside = d.chance(15)
 			steps = append(steps, inner)
@@ -286,7 +286,7 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 			add(Release, 50)
 		}
 	}
-	if d.of(RenewsNothing, RenewsAnew, RenewsNot) {
+	if d.mistaken(RenewsNothing, RenewsAnew, RenewsNot) {
 		add(Renew, 20)
 		if d.chance(50) {
 			steps[len(steps)-1].After = d.unit + d.some(d.unit)

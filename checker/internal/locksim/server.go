@@ -46,8 +46,8 @@ func (v *server) over(h *hold) bool { return h.end != never && v.clock.now >= h.
 
 func (v *server) expire() { v.holds = slices.DeleteFunc(v.holds, v.over) }
 
-// of returns the hold of a session.
-func (v *server) of(s *session) *hold {
+// holdOf returns the hold of a session.
+func (v *server) holdOf(s *session) *hold {
 	for _, h := range v.holds {
 		if h.s == s && !v.over(h) {
 			return h
@@ -297,7 +297,7 @@ func (v *server) deniesHolder(h *hold) bool {
 // release ends the hold of a session and reports whether there was one.
 func (v *server) release(s *session, wrong bool) bool {
 	v.expire()
-	h := v.of(s)
+	h := v.holdOf(s)
 	if h == nil {
 		return wrong && v.releasesNone(s)
 	}
@@ -345,7 +345,7 @@ func (v *server) releasesNone(s *session) bool {
 // renew moves the end of a session's lease and reports whether the session holds.
 func (v *server) renew(s *session, ttl time.Duration, wrong bool) bool {
 	v.expire()
-	h := v.of(s)
+	h := v.holdOf(s)
 	switch {
 	case h == nil && wrong && v.lock.Mistake == RenewsNothing:
 		v.wrongs++

@@ -187,6 +187,6 @@ func (x *sim) exact() bool { return x.plan.Lock.Mistake == None && !x.plan.Lock.
 
 // lasts reports whether the server keeps a session's hold for that much longer.
 func (x *sim) lasts(s *session, d time.Duration) bool {
-	h := x.server.of(s)
+	h := x.server.holdOf(s)
 	return h != nil && (h.end == never || x.clock.now+d < h.end+x.server.lock.Linger)
 }

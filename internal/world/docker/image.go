@@ -117,6 +117,19 @@ func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, 
 	return info, nil
 }
 
+// inspect reports whether the daemon has the image, and notes its size.
+func (i *ImageInfo) inspect(ctx context.Context, api client.APIClient) (found bool, err error) {
+	image, err := api.ImageInspect(ctx, i.Name)
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, explain(err)
+	}
+	i.Bytes = image.Size
+	return true, nil
+}
+
 // machineImage is an image of this machine's programs.
 func (w images) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
 	info := ImageInfo{From: "this machine's programs"}
@@ -129,13 +142,8 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 		return info, err
 	}
 	info.Name = w.repository() + ":" + digest[:12]
-	found, err := api.ImageInspect(ctx, info.Name)
-	if err == nil {
-		info.Bytes = found.Size
-		return info, nil
-	}
-	if !errdefs.IsNotFound(err) {
-		return info, explain(err)
+	if found, err := info.inspect(ctx, api); found || err != nil {
+		return info, err
 	}
 	packed, err := content.pack()
 	if err != nil {
@@ -161,13 +169,8 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	base := w.registryBase()
 	sum := sha256.Sum256([]byte(dockerfile(base)))
 	info := ImageInfo{Name: w.repository() + ":registry-" + hex.EncodeToString(sum[:6]), From: base + " and nft"}
-	found, err := api.ImageInspect(ctx, info.Name)
-	if err == nil {
-		info.Bytes = found.Size
-		return info, nil
-	}
-	if !errdefs.IsNotFound(err) {
-		return info, explain(err)
+	if found, err := info.inspect(ctx, api); found || err != nil {
+		return info, err
 	}
 	if w.NoFetch {
 		return info, &world.ToFetch{What: base}
@@ -176,7 +179,8 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	w.Say(fmt.Sprintf("fetching %s, and adding nft to it; this is done once, and given up after %v", base, limit))
 	limited, cancel := contextWithLimit(ctx, limit, "fetch "+base)
 	defer cancel()
-	if err = w.pull(limited, api, base); err == nil {
+	err := w.pull(limited, api, base)
+	if err == nil {
 		err = addNft(limited, api, base, info.Name)
 	}
 	if ctx.Err() != nil { // cancelled, which is not an error of the registry

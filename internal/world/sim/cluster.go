@@ -37,7 +37,7 @@ type cluster struct {
 }
 
 func (w *World) newCluster(s world.Spec) (*cluster, error) {
-	model, err := w.options.Models.of(s)
+	model, err := w.options.Models.find(s)
 	if err != nil {
 		return nil, err
 	}

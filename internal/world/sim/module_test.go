@@ -92,8 +92,8 @@ func parse(line string) said {
 	return said{client, words[0], steady, wall}
 }
 
-// of returns the lines of one client that contain a text.
-func of(lines []said, client, what string) (list []said) {
+// linesOf returns the lines of one client that contain a text.
+func linesOf(lines []said, client, what string) (list []said) {
 	for _, l := range lines {
 		if l.client == client && l.what == what {
 			list = append(list, l)
@@ -118,7 +118,7 @@ func TestPausedModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticks, others := of(lines, "client-1", "tick"), of(lines, "client-2", "tick")
+	ticks, others := linesOf(lines, "client-1", "tick"), linesOf(lines, "client-2", "tick")
 	if len(others) != 50 {
 		t.Errorf("the other one ticked %d times in 5.05 s, want 50", len(others))
 	}
@@ -162,7 +162,7 @@ func TestModuleClocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for client, want := range map[string]int{"client-1": 30, "client-2": 30, "client-3": 40} {
-		if got := len(of(lines, client, "tick")); got < want-1 || got > want+1 {
+		if got := len(linesOf(lines, client, "tick")); got < want-1 || got > want+1 {
 			t.Errorf("%s ticked %d times, want %d", client, got, want)
 		}
 	}
@@ -217,11 +217,11 @@ func TestKilledModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, client := range []string{"client-1", "client-2"} {
-		if n := len(of(lines, client, "tick")); n > 11 {
+		if n := len(linesOf(lines, client, "tick")); n > 11 {
 			t.Errorf("%s ticked %d times in a second", client, n)
 		}
 	}
-	if len(of(lines, "client-2", "the")) != 1 || len(of(lines, "client-2", "panic:")) != 1 {
+	if len(linesOf(lines, "client-2", "the")) != 1 || len(linesOf(lines, "client-2", "panic:")) != 1 {
 		t.Errorf("the panic is not reported: %v", lines)
 	}
 }

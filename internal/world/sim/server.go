@@ -33,8 +33,8 @@ type Model interface {
 // Models are models by the names of their services.
 type Models map[string]Model
 
-// of returns the model for a cluster.
-func (m Models) of(s world.Spec) (Model, error) {
+// find returns the model for a cluster.
+func (m Models) find(s world.Spec) (Model, error) {
 	if s.Service == nil {
 		return noService{}, nil
 	}

@@ -226,6 +226,12 @@ func TestSentinels(t *testing.T) {
 			w.wants("SENTINEL get-master-addr-by-name mymaster", "10.0.0.1")
 			w.wants("SENTINEL get-master-addr-by-name other", "nil list")
 			w.wants("SUBSCRIBE +switch-master", "subscribe")
+			var others []*wire
+			for i, s := range c.servers.sentinels[1:] {
+				other := talk(t, c, 4+i).to(s.addr)
+				other.wants("SUBSCRIBE +switch-master", "subscribe")
+				others = append(others, other)
+			}
 			began := time.Now()
 			_ = c.Kill(ctx, "redis-1")
 			if got := w.hearWithin(20 * time.Second); !strings.Contains(got, "mymaster 10.0.0.1 6379 10.0.0.") {
@@ -236,7 +242,11 @@ func TestSentinels(t *testing.T) {
 				t.Errorf("seed %d: the switch took %v; a real one takes two seconds or three, seldom six", seed, d)
 			}
 			took[d < 4*time.Second]++
-			time.Sleep(time.Second) // the other sentinels know of it by then
+			for _, other := range others {
+				if got := other.hearWithin(20 * time.Second); !strings.Contains(got, "mymaster 10.0.0.1 6379 10.0.0.") {
+					t.Errorf("another sentinel did not announce the switch: %q", got)
+				}
+			}
 			now, err := c.Leader(ctx)
 			if err != nil || now == "redis-1" {
 				t.Errorf("the master is %q, %v", now, err)
