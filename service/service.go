@@ -53,8 +53,8 @@ type Service interface {
 	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
 	// Survey asks the servers for their identities and whether all servers are named.
 	Survey(ctx context.Context, l Location, dial Dialer) (Site, error)
-	// OpenForeign returns the servers of a site. They touch only keys under the prefix.
-	OpenForeign(s Site, prefix string, h Host) ForeignServers
+	// OpenExternal returns the servers of a site. They touch only keys under the prefix.
+	OpenExternal(s Site, prefix string, h Host) ExternalServers
 }
 
 // Setting is a setting of a server. A scenario may give it a value unless Decided is set.

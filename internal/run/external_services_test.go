@@ -166,10 +166,10 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	do(`CREATE SCHEMA "lockbench:7:"`)
 	refused(t, "postgres://"+site.Hosts(), `"lockbench:7:"`, "DROP SCHEMA")
 	url = "postgres://" + site.Hosts()
-	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
 		t.Errorf("removed %d schemas of another run (%v)", n, err)
 	}
-	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d schemas were removed (%v), want 1", n, err)
 	}
 }
@@ -232,10 +232,10 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 	do("SET GLOBAL read_only = 0", "CREATE DATABASE `lockbench:7:`", "CREATE DATABASE lockbench")
 	root := "mysql://" + site.Hosts()
 	refused(t, root, `"lockbench:7:"`, "DROP DATABASE")
-	if n, err := site.Foreign(t, root, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+	if n, err := site.External(t, root, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
 		t.Errorf("removed %d databases of another run (%v)", n, err)
 	}
-	if n, err := site.Foreign(t, root, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+	if n, err := site.External(t, root, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d databases were removed (%v), want 1", n, err)
 	}
 	do("USE lockbench") // the owner's database
@@ -245,7 +245,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 
 // databaseReturns checks that a run's database exists again after a server lost its data.
 func databaseReturns(t *testing.T, site *sitetest.Site) {
-	run, node, killer := site.Foreign(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster
+	run, node, killer := site.External(t, "mysql://"+site.Hosts(), "lockbench:9:"), site.Cluster.Nodes()[0].Name, site.Cluster
 	err := run.MakeRoom(t.Context())
 	if err == nil {
 		err = killer.Kill(t.Context(), node)
@@ -352,10 +352,10 @@ func zookeeperApart(t *testing.T, site *sitetest.Site) {
 	}
 	url := "zookeeper://" + site.Hosts()
 	refused(t, url, `"/apps/of-lockbench:7:a"`, "zkCli.sh")
-	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
 		t.Errorf("removed %d nodes of another run (%v)", n, err)
 	}
-	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 2 || err != nil {
+	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d nodes were removed (%v), want 2", n, err)
 	}
 	if kids, _, err := c.Children("/apps"); err != nil || !slices.Equal(kids, []string{"lockbench"}) {

@@ -77,7 +77,7 @@ func mongoTheirs(t *testing.T, site *sitetest.Site, url, lockbench string) {
 		}
 	}
 	for prefix, want := range map[string]int{"lockbench:8:": 0, "lockbench:7:": 2} {
-		if n, err := site.Foreign(t, url, prefix).Clear(t.Context()); n != want || err != nil {
+		if n, err := site.External(t, url, prefix).Clear(t.Context()); n != want || err != nil {
 			t.Errorf("of %s %d documents were removed (%v), want %d", prefix, n, err, want)
 		}
 	}

@@ -66,10 +66,10 @@ func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
 		}
 	}
 	refused([]string{"--servers", url}, `"lockbench-7-locks"`, "nats kv del")
-	if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
 		t.Errorf("of another run %d buckets were removed (%v)", n, err)
 	}
-	if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d buckets were removed (%v), want 1", n, err)
 	}
 	var left []string

@@ -54,10 +54,10 @@ func TestExternalServers(t *testing.T) {
 				t.Errorf("with a foreign key doctor ends with %d, want 3 and %q:\n%s", code, want, said)
 			}
 		}
-		if n, err := site.Foreign(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
+		if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
 			t.Errorf("of another run %d keys were removed (%v)", n, err)
 		}
-		if n, err := site.Foreign(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
+		if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d keys were removed (%v), want 1", n, err)
 		}
 		// Members announce addresses of world local's network, which only accepts known clients.

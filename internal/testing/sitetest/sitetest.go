@@ -183,15 +183,15 @@ const leftMax = 10
 // Under are keys in which there is a text.
 func (s *Site) Under(t testing.TB, url, text string) map[string][]string {
 	t.Helper()
-	under, err := s.Foreign(t, url, external.Base).Under(t.Context(), text, leftMax)
+	under, err := s.External(t, url, external.Base).Under(t.Context(), text, leftMax)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return under
 }
 
-// Foreign returns the servers as world external sees them.
-func (s *Site) Foreign(t testing.TB, url, prefix string) service.ForeignServers {
+// External returns the servers as world external sees them.
+func (s *Site) External(t testing.TB, url, prefix string) service.ExternalServers {
 	t.Helper()
 	o, err := external.Given{Servers: []string{url}}.Read([]service.Service{s.Service}, func(string) string { return "" })
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Site) Foreign(t testing.TB, url, prefix string) service.ForeignServers 
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := o.Service.OpenForeign(found, prefix, asked{site: found, dial: dial})
+	servers := o.Service.OpenExternal(found, prefix, asked{site: found, dial: dial})
 	t.Cleanup(func() { _ = servers.Close() }) // they may have ended
 	return servers
 }

@@ -107,17 +107,17 @@ func (c *Cluster) begin(ctx context.Context) error {
 	if err := c.Form(ctx); err != nil {
 		return err
 	}
-	if err := alone(ctx, c.foreign()); err != nil {
+	if err := alone(ctx, c.servers()); err != nil {
 		return err
 	}
 	c.keys = true
-	if makeRoom := c.foreign().MakeRoom; makeRoom != nil {
+	if makeRoom := c.servers().MakeRoom; makeRoom != nil {
 		return makeRoom(ctx)
 	}
 	return nil
 }
 
-func (c *Cluster) foreign() service.ForeignServers { return c.Group.(service.ForeignServers) }
+func (c *Cluster) servers() service.ExternalServers { return c.Group.(service.ExternalServers) }
 
 // stop undoes what hooks have done, ends the clients, and removes the keys.
 func (c *Cluster) stop() error {
@@ -142,9 +142,9 @@ func (c *Cluster) clean() error {
 	defer cancel()
 	// A master that is down has keys that would come back with it.
 	err := service.AwaitHealthy(ctx, c)
-	_, cleared := c.foreign().Clear(context.WithoutCancel(ctx))
+	_, cleared := c.servers().Clear(context.WithoutCancel(ctx))
 	if err = errors.Join(err, cleared); err != nil {
-		return fmt.Errorf("keys of this run may be left at the servers: %w; by hand: %s", err, c.foreign().ByHand(prefix))
+		return fmt.Errorf("keys of this run may be left at the servers: %w; by hand: %s", err, c.servers().ByHand(prefix))
 	}
 	return nil
 }

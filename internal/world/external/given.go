@@ -40,7 +40,7 @@ func (g Given) Words() []string {
 // Read makes options of the flags and the environment. Its errors are usage errors.
 func (g Given) Read(all []service.Service, getenv func(string) string) (o Options, err error) {
 	urls := g.urls()
-	if o.Service, err = foreign(urls, all); err != nil {
+	if o.Service, err = serviceOf(urls, all); err != nil {
 		return o, err
 	}
 	if o.Location, err = o.Service.Locate(urls); err != nil {
@@ -100,8 +100,8 @@ func (g Given) urls() []string {
 	return urls
 }
 
-// foreign returns the service of all URLs, by their schemes.
-func foreign(urls []string, all []service.Service) (service.Service, error) {
+// serviceOf returns the service of all URLs, by their schemes.
+func serviceOf(urls []string, all []service.Service) (service.Service, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--servers is empty: it wants URLs such as SERVICE://HOST:PORT")
 	}

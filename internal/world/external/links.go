@@ -156,7 +156,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 		if cut {
 			return fmt.Errorf("ping %s from %s: hooks have cut them off from each other", to, from)
 		}
-		return c.foreign().Answers(ctx, to)
+		return c.servers().Answers(ctx, to)
 	}
 	at, err := c.ListenFor(from, to)
 	if err != nil {

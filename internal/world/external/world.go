@@ -28,8 +28,8 @@ const (
 	stopLimit = 30 * time.Second
 	// settleLimit bounds how long they may be unhealthy then, as happens on a busy machine.
 	settleLimit = 10 * time.Second
-	// foreignShown is how many keys of other programs are searched.
-	foreignShown = 3
+	// leftShown is how many keys of other programs are searched.
+	leftShown = 3
 )
 
 func clientClocks(s world.Spec) error { return process.ClockReady(s) }
@@ -52,7 +52,7 @@ func (w *World) Ready(ctx context.Context) error {
 		}
 	}
 	w.site.Store(&site)
-	servers := w.options.Service.OpenForeign(site, Base, reach{w.options, site})
+	servers := w.options.Service.OpenExternal(site, Base, reach{w.options, site})
 	defer servers.Close()
 	if err := service.Each(servers.Nodes(), func(n service.Node) error { return servers.Answers(ctx, n.Name) }); err != nil {
 		return w.unharmed(err)
@@ -77,8 +77,8 @@ func (w *World) unharmed(err error) error {
 }
 
 // alone returns an error if the servers have keys with the prefix.
-func alone(ctx context.Context, servers service.ForeignServers) error {
-	under, err := servers.Under(ctx, Base, foreignShown)
+func alone(ctx context.Context, servers service.ExternalServers) error {
+	under, err := servers.Under(ctx, Base, leftShown)
 	if err != nil || len(under) == 0 {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *World) Report(ctx context.Context) []string {
 		return nil
 	}
 	o := w.options
-	servers := o.Service.OpenForeign(*site, Base, reach{o, *site})
+	servers := o.Service.OpenExternal(*site, Base, reach{o, *site})
 	defer servers.Close()
 	leaders := servers.Leaders(ctx)
 	var lines []string

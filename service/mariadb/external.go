@@ -122,28 +122,28 @@ func writable(readOnly string) error {
 	return nil
 }
 
-// foreign is an external server, which has fewer abilities.
-type foreign struct {
+// external is an external server, which has fewer abilities.
+type external struct {
 	service.Servers
 	own    *servers
 	prefix string
 	roomed *atomic.Bool // whether the database of the run should exist
 }
 
-func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (s Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = site.Logins[service.Data]
-	f := foreign{g, g, prefix, &atomic.Bool{}}
-	return service.ForeignServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g, prefix, &atomic.Bool{}}
+	return service.ExternalServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what the server reports. Lockbench orders external servers nothing.
-func (f foreign) Abilities() service.Abilities {
+func (f external) Abilities() service.Abilities {
 	return service.Abilities{ClockOffset: f.own.ClockOffset}
 }
 
 // Params returns the login of clients, and the database of the run.
-func (f foreign) Params() map[string]string {
+func (f external) Params() map[string]string {
 	params := map[string]string{User: f.own.login.User, Database: f.prefix}
 	if f.own.login.Password != "" {
 		params[Password] = f.own.login.Password
@@ -152,7 +152,7 @@ func (f foreign) Params() map[string]string {
 }
 
 // Healthy needs no rights of the user: it does not look at replication.
-func (f foreign) Healthy(ctx context.Context) error {
+func (f external) Healthy(ctx context.Context) error {
 	return f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		var readOnly string
 		if err := c.QueryRowContext(ctx, "SELECT @@read_only").Scan(&readOnly); err != nil {
@@ -163,7 +163,7 @@ func (f foreign) Healthy(ctx context.Context) error {
 }
 
 // Leaders returns the only server, if it is writable.
-func (f foreign) Leaders(ctx context.Context) []string {
+func (f external) Leaders(ctx context.Context) []string {
 	if f.Healthy(ctx) != nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (f foreign) Leaders(ctx context.Context) []string {
 }
 
 // The name of the only server.
-func (f foreign) node() string { return f.own.Nodes()[0].Name }
+func (f external) node() string { return f.own.Nodes()[0].Name }
 
 // roomLimit is how long a database may take to be created or dropped: a connection that was cut off
 // may hold its tables.
@@ -179,7 +179,7 @@ const roomLimit = 30 * time.Second
 
 // MakeRoom creates the database for the tables of locks. Names of GET_LOCK are global in the server,
 // and like all keys have the prefix of the run.
-func (f foreign) MakeRoom(ctx context.Context) error {
+func (f external) MakeRoom(ctx context.Context) error {
 	if err := f.own.order(ctx, f.node(), roomLimit, "CREATE DATABASE "+quoted(f.prefix)); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (f foreign) MakeRoom(ctx context.Context) error {
 
 // Answers also creates the database again on a server that lost its data, because clients cannot
 // connect without it.
-func (f foreign) Answers(ctx context.Context, node string) error {
+func (f external) Answers(ctx context.Context, node string) error {
 	if !f.roomed.Load() {
 		return f.own.Answers(ctx, node)
 	}
@@ -197,7 +197,7 @@ func (f foreign) Answers(ctx context.Context, node string) error {
 }
 
 // Under searches the names of databases.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	found, err := f.databases(ctx, "LOCATE(?, SCHEMA_NAME) > 0", text, most)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -205,7 +205,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 	return map[string][]string{f.node(): found}, nil
 }
 
-func (f foreign) databases(ctx context.Context, which string, args ...any) (found []string, err error) {
+func (f external) databases(ctx context.Context, which string, args ...any) (found []string, err error) {
 	return found, f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		rows, err := c.QueryContext(ctx, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE "+which+" ORDER BY 1 LIMIT ?", args...)
 		if err != nil {
@@ -224,7 +224,7 @@ func (f foreign) databases(ctx context.Context, which string, args ...any) (foun
 }
 
 // Clear drops the database of the run.
-func (f foreign) Clear(ctx context.Context) (int, error) {
+func (f external) Clear(ctx context.Context) (int, error) {
 	own, err := f.databases(ctx, "SCHEMA_NAME = ?", f.prefix, 1)
 	if err != nil || len(own) == 0 {
 		return 0, err
@@ -233,6 +233,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return 1, f.own.order(ctx, f.node(), roomLimit, "DROP DATABASE IF EXISTS "+quoted(f.prefix))
 }
 
-func (foreign) ByHand(text string) string {
+func (external) ByHand(text string) string {
 	return fmt.Sprintf("DROP DATABASE `NAME` in mariadb, for each database of which the name has %q in it (SHOW DATABASES lists them)", text)
 }

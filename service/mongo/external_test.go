@@ -144,7 +144,7 @@ func TestReplicaSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenForeign(site, "lockbench:1:", &hosted{r: r, site: site})
+	g := Service{}.OpenExternal(site, "lockbench:1:", &hosted{r: r, site: site})
 	ctx := t.Context()
 	leads := func(what, leader string, want ...string) {
 		t.Helper()

@@ -95,24 +95,24 @@ func look(ctx context.Context, addr string, as service.Credentials, dial service
 	return is, err
 }
 
-// foreign are external servers, which have fewer abilities. All requests are such that any client may
+// external are external servers, which have fewer abilities. All requests are such that any client may
 // send them. They do not show the leader of the metadata.
-type foreign struct {
+type external struct {
 	service.Servers
 	own     *servers
 	buckets *service.Cluster // decides who leads the bucket of the run
 	prefix  string
 }
 
-func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
-	f := foreign{Servers: g, own: g, prefix: prefix}
+	f := external{Servers: g, own: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
-	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what clients may ask. Lockbench orders external servers nothing.
-func (f foreign) Abilities() service.Abilities {
+func (f external) Abilities() service.Abilities {
 	return service.Abilities{LeaderOf: f.LeaderOf, FollowersOf: f.own.FollowersOf}
 }
 
@@ -120,10 +120,10 @@ func (f foreign) Abilities() service.Abilities {
 func inName(text string) string { return strings.ReplaceAll(text, ":", "-") }
 
 // bucket returns the bucket of the run.
-func (f foreign) bucket() string { return inName(f.prefix) + bucketName }
+func (f external) bucket() string { return inName(f.prefix) + bucketName }
 
 // Params returns the bucket of the run and the login of clients.
-func (f foreign) Params() map[string]string {
+func (f external) Params() map[string]string {
 	params := map[string]string{Bucket: f.bucket()}
 	switch login := f.own.login; {
 	case login.User != "":
@@ -135,7 +135,7 @@ func (f foreign) Params() map[string]string {
 }
 
 // js connects to a node and calls do with a client of JetStream.
-func (f foreign) js(ctx context.Context, limit time.Duration, node string, do func(context.Context, *nats.Conn, jetstream.JetStream) error) error {
+func (f external) js(ctx context.Context, limit time.Duration, node string, do func(context.Context, *nats.Conn, jetstream.JetStream) error) error {
 	return f.own.with(ctx, limit, node, f.own.login, func(ctx context.Context, conn *nats.Conn) error {
 		js, err := jetstream.New(conn)
 		if err != nil {
@@ -147,7 +147,7 @@ func (f foreign) js(ctx context.Context, limit time.Duration, node string, do fu
 
 // state returns the leader of the bucket of the run in the view of a node. There is none before there is
 // a bucket.
-func (f foreign) state(ctx context.Context, node string) (s service.State, err error) {
+func (f external) state(ctx context.Context, node string) (s service.State, err error) {
 	err = f.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
 		s.ID = conn.ConnectedServerName()
 		stream, err := js.Stream(ctx, bucketPrefix+f.bucket())
@@ -173,10 +173,10 @@ func (f foreign) state(ctx context.Context, node string) (s service.State, err e
 }
 
 // Leaders returns the nodes that take themselves for the leader of the bucket.
-func (f foreign) Leaders(ctx context.Context) []string { return f.buckets.Leaders(ctx) }
+func (f external) Leaders(ctx context.Context) []string { return f.buckets.Leaders(ctx) }
 
 // Leader returns the running leader of the bucket.
-func (f foreign) Leader(ctx context.Context) (string, error) {
+func (f external) Leader(ctx context.Context) (string, error) {
 	leader, err := f.buckets.Leader(ctx)
 	if err != nil {
 		return "", fmt.Errorf("the bucket %s: %w", f.bucket(), err)
@@ -188,11 +188,11 @@ func (f foreign) Leader(ctx context.Context) (string, error) {
 }
 
 // LeaderOf returns the same node for all keys, because they are in one bucket.
-func (f foreign) LeaderOf(ctx context.Context, _ string) (string, error) { return f.Leader(ctx) }
+func (f external) LeaderOf(ctx context.Context, _ string) (string, error) { return f.Leader(ctx) }
 
 // Healthy checks that each server can answer for the leader of the JetStream metadata, and that the
 // bucket is healthy if there is one.
-func (f foreign) Healthy(ctx context.Context) error {
+func (f external) Healthy(ctx context.Context) error {
 	all, err := service.AskAll(ctx, f.Nodes(), f.state)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (f foreign) Healthy(ctx context.Context) error {
 }
 
 // anywhere returns the first answer through any server, and the name of the server. Each has a limit.
-func (f foreign) anywhere(ctx context.Context, limit time.Duration, do func(context.Context, jetstream.JetStream) error) (string, error) {
+func (f external) anywhere(ctx context.Context, limit time.Duration, do func(context.Context, jetstream.JetStream) error) (string, error) {
 	var errs []error
 	for _, n := range f.Nodes() {
 		err := f.js(ctx, limit, n.Name, func(ctx context.Context, _ *nats.Conn, js jetstream.JetStream) error { return do(ctx, js) })
@@ -230,7 +230,7 @@ func matching(ctx context.Context, js jetstream.JetStream, accepts func(bucket s
 }
 
 // Under searches the names of buckets.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
 	node, err := f.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
 		found, err = matching(ctx, js, func(bucket string) bool { return strings.Contains(bucket, inName(text)) })
@@ -246,7 +246,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 const clearLimit = 20 * time.Second
 
 // Clear removes the bucket of the run, and buckets of guests whose names begin with the same prefix.
-func (f foreign) Clear(ctx context.Context) (n int, err error) {
+func (f external) Clear(ctx context.Context) (n int, err error) {
 	_, err = f.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
 		all, err := matching(ctx, js, func(bucket string) bool { return strings.HasPrefix(bucket, inName(f.prefix)) })
 		if err != nil {
@@ -263,6 +263,6 @@ func (f foreign) Clear(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (foreign) ByHand(text string) string {
+func (external) ByHand(text string) string {
 	return fmt.Sprintf("nats kv del BUCKET -f, for each bucket of which the name has %q in it (nats kv ls lists them)", inName(text))
 }

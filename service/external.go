@@ -99,8 +99,8 @@ func (l Location) Site() Site {
 	return s
 }
 
-// ForeignServers are running external servers, and the keys of a run on them.
-type ForeignServers struct {
+// ExternalServers are running external servers, and the keys of a run on them.
+type ExternalServers struct {
 	Servers
 	// MakeRoom makes a container for the keys of a run, such as a schema. It is called after no keys
 	// were found under the prefix. Nil: keys need no container.
@@ -115,10 +115,10 @@ type ForeignServers struct {
 }
 
 // The methods below do nothing: lockbench changes no setting of external servers, and no membership.
-func (ForeignServers) Form(context.Context) error                   { return nil }
-func (ForeignServers) Started(context.Context, string) error        { return nil }
-func (ForeignServers) Rejoin(context.Context, string) (bool, error) { return false, nil }
-func (ForeignServers) Operate(context.Context)                      {}
+func (ExternalServers) Form(context.Context) error                   { return nil }
+func (ExternalServers) Started(context.Context, string) error        { return nil }
+func (ExternalServers) Rejoin(context.Context, string) (bool, error) { return false, nil }
+func (ExternalServers) Operate(context.Context)                      {}
 
 // Once returns a dial function that returns c, and fails when it is called again. A library calls it
 // again after the connection has failed.

@@ -94,22 +94,22 @@ func (Service) Survey(ctx context.Context, l service.Location, dial service.Dial
 	return site, nil
 }
 
-// foreign are external servers, which have fewer abilities.
-type foreign struct {
+// external are external servers, which have fewer abilities.
+type external struct {
 	service.Servers
 	own    *servers
 	prefix string
 }
 
-func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (s Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.secure = site.TLS
-	f := foreign{g, g, prefix}
-	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g, prefix}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns none: lockbench orders external servers nothing.
-func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+func (external) Abilities() service.Abilities { return service.Abilities{} }
 
 // Paths for keys.
 const (
@@ -125,7 +125,7 @@ func begins(text string) map[string]any {
 }
 
 // Under searches keys that begin with a text. Locks on etcd begin all keys with their names.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func permitted(err error) error {
 
 // Clear removes the keys that begin with the prefix. Leases end by themselves, because no client keeps
 // them alive.
-func (f foreign) Clear(ctx context.Context) (int, error) {
+func (f external) Clear(ctx context.Context) (int, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {
 		return 0, err
@@ -183,6 +183,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-func (f foreign) ByHand(text string) string {
+func (f external) ByHand(text string) string {
 	return fmt.Sprintf("ETCDCTL_API=3 etcdctl --endpoints HOST:PORT del --prefix '%s'", text)
 }

@@ -118,25 +118,25 @@ func identify(ctx context.Context, addr string, as service.Credentials, dial ser
 	return m, "MongoDB " + build.Version, err
 }
 
-// foreign are external servers: these abilities, and no other.
-type foreign struct {
+// external are external servers: these abilities, and no other.
+type external struct {
 	service.Servers
 	own    *servers
 	prefix string
 }
 
-func (Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := newServers(site.Topology, h, site.Database, site.Called)
 	g.login = site.Logins[service.Data]
-	f := foreign{g, g, prefix}
-	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g, prefix}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns none: lockbench orders external servers nothing.
-func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+func (external) Abilities() service.Abilities { return service.Abilities{} }
 
 // Params returns the database of the locks, and the login of clients.
-func (f foreign) Params() map[string]string {
+func (f external) Params() map[string]string {
 	params := f.own.Params()
 	if f.own.login.User != "" {
 		params[User], params[Password] = f.own.login.User, f.own.login.Password
@@ -151,7 +151,7 @@ const collection = "locks"
 func called(expression string) bson.M { return bson.M{"_id": bson.M{"$regex": expression}} }
 
 // onLeader sends a command to the server that takes writes.
-func (f foreign) onLeader(ctx context.Context, command string, arguments bson.M, into any) (string, error) {
+func (f external) onLeader(ctx context.Context, command string, arguments bson.M, into any) (string, error) {
 	leader, err := f.own.Leader(ctx)
 	if err != nil {
 		return "", err
@@ -165,7 +165,7 @@ func (f foreign) onLeader(ctx context.Context, command string, arguments bson.M,
 }
 
 // Under looks for documents by their names.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var said struct {
 		Values []string `bson:"values"`
 	}
@@ -177,7 +177,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 }
 
 // Clear removes the documents whose names begin with the prefix, from all members.
-func (f foreign) Clear(ctx context.Context) (int, error) {
+func (f external) Clear(ctx context.Context) (int, error) {
 	arguments := bson.M{"deletes": bson.A{bson.M{"q": called("^" + regexp.QuoteMeta(f.prefix)), "limit": 0}}}
 	if len(f.Nodes()) > 1 {
 		arguments["writeConcern"] = bson.M{"w": "majority"}
@@ -194,6 +194,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	return *said.N, nil
 }
 
-func (f foreign) ByHand(text string) string {
+func (f external) ByHand(text string) string {
 	return fmt.Sprintf(`mongosh mongodb://HOST:PORT/%s --eval 'db.%s.deleteMany({_id: /%s/})'`, f.own.database, collection, text)
 }

@@ -109,27 +109,27 @@ func (Service) Survey(ctx context.Context, l service.Location, dial service.Dial
 	return site, nil
 }
 
-// foreign is an external server, which has fewer abilities.
-type foreign struct {
+// external is an external server, which has fewer abilities.
+type external struct {
 	service.Servers
 	own    *servers
 	prefix string
 }
 
-func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (s Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := s.Open(site.Topology, h).(*servers)
 	g.login = login{site.Logins[service.Data], site.Database}
-	f := foreign{g, g, prefix}
-	return service.ForeignServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g, prefix}
+	return service.ExternalServers{Servers: f, MakeRoom: f.MakeRoom, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns what the server reports. Lockbench orders external servers nothing.
-func (f foreign) Abilities() service.Abilities {
+func (f external) Abilities() service.Abilities {
 	return service.Abilities{ClockOffset: f.own.ClockOffset}
 }
 
 // Params returns the login of clients and the schema of the run.
-func (f foreign) Params() map[string]string {
+func (f external) Params() map[string]string {
 	params := f.own.Params()
 	params[Schema] = f.prefix
 	if f.own.login.Password != "" {
@@ -139,11 +139,11 @@ func (f foreign) Params() map[string]string {
 }
 
 // The name of the only server.
-func (f foreign) node() string { return f.own.Nodes()[0].Name }
+func (f external) node() string { return f.own.Nodes()[0].Name }
 
 // MakeRoom creates the schema for the tables of locks. Names of advisory locks have the prefix of the
 // run, as all keys have.
-func (f foreign) MakeRoom(ctx context.Context) error {
+func (f external) MakeRoom(ctx context.Context) error {
 	return f.own.order(ctx, f.node(), "CREATE SCHEMA "+quoted(f.prefix))
 }
 
@@ -151,7 +151,7 @@ func (f foreign) MakeRoom(ctx context.Context) error {
 const dropLimit = 30 * time.Second
 
 // Under searches the names of schemas.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
 	err := f.own.session(ctx, f.node(), service.AskLimit, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "SELECT nspname FROM pg_namespace WHERE strpos(nspname, $1) > 0 ORDER BY 1 LIMIT $2", text, most)
@@ -168,7 +168,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 }
 
 // Clear drops the schema of the run.
-func (f foreign) Clear(ctx context.Context) (int, error) {
+func (f external) Clear(ctx context.Context) (int, error) {
 	under, err := f.Under(ctx, f.prefix, 1)
 	if err != nil || len(under) == 0 {
 		return 0, err
@@ -179,6 +179,6 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	})
 }
 
-func (foreign) ByHand(text string) string {
+func (external) ByHand(text string) string {
 	return fmt.Sprintf(`DROP SCHEMA "NAME" CASCADE in psql, for each schema of which the name has %q in it (\dn lists them)`, text)
 }

@@ -327,24 +327,24 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 	return all, fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
 }
 
-// foreign are external servers, which have fewer abilities.
-type foreign struct {
+// external are external servers, which have fewer abilities.
+type external struct {
 	service.Servers
 	own *servers
 }
 
-func (Service) OpenForeign(s service.Site, prefix string, h service.Host) service.ForeignServers {
+func (Service) OpenExternal(s service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := open(s.Topology, h)
 	g.prefix, g.calls = prefix, s.Called
 	if s.Master != "" {
 		g.master = s.Master
 	}
-	f := foreign{g, g}
-	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns all except Promote and the orders that would remove keys of the owner.
-func (f foreign) Abilities() service.Abilities {
+func (f external) Abilities() service.Abilities {
 	a := f.own.Abilities()
 	a.Promote, a.Identity = nil, nil
 	a.Orders = map[string]service.Order{service.OrderPoison: a.Orders[service.OrderPoison], service.OrderCure: a.Orders[service.OrderCure]}
@@ -352,7 +352,7 @@ func (f foreign) Abilities() service.Abilities {
 }
 
 // Under searches the keys of all masters.
-func (f foreign) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	under := map[string][]string{}
 	for _, name := range f.own.Leaders(ctx) {
 		s, err := f.own.server(name)
@@ -374,7 +374,7 @@ func (f foreign) Under(ctx context.Context, text string, most int) (map[string][
 const clearAtOnce = 1000
 
 // Clear removes the keys one by one, because each may be in another slot.
-func (f foreign) Clear(ctx context.Context) (int, error) {
+func (f external) Clear(ctx context.Context) (int, error) {
 	n := 0
 	for {
 		under, err := f.Under(ctx, f.own.prefix, clearAtOnce)
@@ -396,7 +396,7 @@ func (f foreign) Clear(ctx context.Context) (int, error) {
 	}
 }
 
-func (f foreign) ByHand(text string) string {
+func (f external) ByHand(text string) string {
 	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }
 

@@ -113,24 +113,24 @@ func voters(config []byte) (voting []string) {
 	return voting
 }
 
-// foreign are external servers, which have fewer abilities.
-type foreign struct {
+// external are external servers, which have fewer abilities.
+type external struct {
 	service.Servers
 	own    *servers
 	prefix string
 }
 
-func (s Service) OpenForeign(site service.Site, prefix string, h service.Host) service.ForeignServers {
+func (s Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := s.Open(site.Topology, h).(*servers)
-	f := foreign{g, g, prefix}
-	return service.ForeignServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	f := external{g, g, prefix}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
 }
 
 // Abilities returns none: lockbench orders external servers nothing.
-func (foreign) Abilities() service.Abilities { return service.Abilities{} }
+func (external) Abilities() service.Abilities { return service.Abilities{} }
 
 // onLeader runs do in a session with the leader, after the leader has caught up.
-func (f foreign) onLeader(ctx context.Context, do func(node string, conn *zk.Conn) error) error {
+func (f external) onLeader(ctx context.Context, do func(node string, conn *zk.Conn) error) error {
 	node, err := f.own.Leader(ctx)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (f foreign) onLeader(ctx context.Context, do func(node string, conn *zk.Con
 
 // Under searches all nodes except ZooKeeper's own, and not below nodes whose names match. It does not
 // see nodes that their ACL hides.
-func (f foreign) Under(ctx context.Context, word string, most int) (map[string][]string, error) {
+func (f external) Under(ctx context.Context, word string, most int) (map[string][]string, error) {
 	var leader string
 	var found []string
 	err := f.onLeader(ctx, func(node string, conn *zk.Conn) error {
@@ -187,7 +187,7 @@ func (f foreign) Under(ctx context.Context, word string, most int) (map[string][
 const clearAtOnce = 1000
 
 // Clear removes nodes with the prefix in their names, and all that is below them.
-func (f foreign) Clear(ctx context.Context) (n int, err error) {
+func (f external) Clear(ctx context.Context) (n int, err error) {
 	for {
 		under, err := f.Under(ctx, f.prefix, clearAtOnce)
 		if err != nil || len(under) == 0 {
@@ -210,6 +210,6 @@ func (f foreign) Clear(ctx context.Context) (n int, err error) {
 	}
 }
 
-func (foreign) ByHand(word string) string {
+func (external) ByHand(word string) string {
 	return fmt.Sprintf("zkCli.sh -server HOST:PORT deleteall PATH, for each node with %q in its name (zkCli.sh -server HOST:PORT ls -R / lists them)", word)
 }

@@ -112,14 +112,14 @@ func TestSurvey(t *testing.T) {
 }
 
 // Requests that any client may send show the leader of the bucket and whether all servers are well.
-func TestForeignLeaders(t *testing.T) {
+func TestExternalLeaders(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	f.group()
 	site, err := f.survey(t, "nats-1", "nats-2", "nats-3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenForeign(site, "lockbench:7:", f).Servers.(foreign)
+	g := Service{}.OpenExternal(site, "lockbench:7:", f).Servers.(external)
 	const stream = "KV_lockbench-7-locks"
 	led := func(by ...string) {
 		f.set(func(one, two, three *node) {
@@ -179,7 +179,7 @@ func TestClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenForeign(site, "lockbench:4:", f)
+	g := Service{}.OpenExternal(site, "lockbench:4:", f)
 	under, err := g.Under(t.Context(), "lockbench:", 2)
 	if want := []string{"lockbench-4-locks", "lockbench-42-locks"}; err != nil || !slices.Equal(under["nats-1"], want) {
 		t.Errorf("there are %q (%v), want %q", under, err, want)
@@ -266,7 +266,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the server reads %q, want %s", line, c.wants)
 		}
 		site := service.Site{Topology: topologies[0], Location: service.Location{Logins: map[service.Role]service.Credentials{service.Data: c.as}}}
-		params := Service{}.OpenForeign(site, "lockbench:1:", nil).Params()
+		params := Service{}.OpenExternal(site, "lockbench:1:", nil).Params()
 		delete(params, Bucket)
 		if !maps.Equal(params, c.params) {
 			t.Errorf("clients get %v, want %v", params, c.params)
