@@ -17,6 +17,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
+	"lockbench/internal/world/shim"
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -27,32 +28,6 @@ const startLimit = 3 * time.Minute
 // LeaderName is the name of the address that follows the leader, in topologies that have one.
 const LeaderName = "master"
 
-// Node is one server on its machine.
-type Node interface {
-	Is() service.Node
-	// Announced is the address at which other nodes find its first port.
-	Announced() netip.AddrPort
-	// Dial connects to the first port and bypasses all faults.
-	Dial(ctx context.Context) (net.Conn, error)
-	Status() service.Status
-	// Launch starts its program, with or without its previous data.
-	Launch(ctx context.Context, keepData bool) error
-	// Gone returns how the program ended, or nil if it seems to run. look counts the calls since
-	// Launch.
-	Gone(ctx context.Context, look int) error
-	// LastWords returns its last output.
-	LastWords(ctx context.Context) string
-	// Rejoin configures the node to join an existing cluster when it is next launched, see
-	// [service.Place].
-	Rejoin(ctx context.Context) error
-	// Follow configures the node to follow leader when it is next launched, or to follow no
-	// node if leader is nil, and writes its configuration files.
-	Follow(ctx context.Context, leader *netip.AddrPort) error
-	Kill(ctx context.Context) error
-	Pause(ctx context.Context) error
-	Resume(ctx context.Context) error
-}
-
 // Cluster is one running lock service and its clients.
 type Cluster struct {
 	service.Group   // the servers
@@ -62,6 +37,9 @@ type Cluster struct {
 	Spec    world.Spec
 	Dir     *process.Dir // temporary files, some shared by all clients
 	Network *process.Log // the proxy's log
+
+	// Preload is the library that shifts the clocks of servers; empty: they are not shifted.
+	Preload string
 
 	// Peers lists the ports of each node as each viewer finds them, by viewer and node. A world
 	// sets it before it creates the nodes.
@@ -74,18 +52,11 @@ type Cluster struct {
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
 
 	servers service.Servers // nil without servers
-	nodes   []Node          // in the order of Nodes
+	nodes   []*node         // in the order of Nodes
 
 	listeners listeners
-	lives     sync.Map       // by node: *life
 	operator  sync.WaitGroup // the failover manager
 	leave     context.CancelFunc
-}
-
-// life is held while a node is started or ended.
-type life struct {
-	sync.Mutex
-	down bool // a fault keeps it from running
 }
 
 var _ service.Host = (*Cluster)(nil)
@@ -109,6 +80,11 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	if err := c.MakeClocks(context.Background(), s, c.Dir.Path); err != nil {
 		return err
 	}
+	if s.Service != nil && s.Clocks && shim.Ready() == nil { // else the sketch has the error
+		if c.Preload, err = shim.Build(context.Background(), c.Dir.Path); err != nil {
+			return err
+		}
+	}
 	if s.LogDir != "" {
 		if err := os.MkdirAll(s.LogDir, 0o755); err != nil {
 			return fmt.Errorf("make the log directory: %w", err)
@@ -125,14 +101,11 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	return nil
 }
 
-// Add adds a node.
-func (c *Cluster) Add(n Node) { c.nodes = append(c.nodes, n) }
-
 // PlaceFor returns the place of the next node, which follows the first one.
 func (c *Cluster) PlaceFor(n service.Node) service.Place {
 	p := service.Place{Node: n, Topology: c.Spec.Topology, Settings: c.Spec.Settings, Peers: c.Peers[n.Name]}
 	if len(c.nodes) > 0 {
-		first := c.AddrFor(n.Name, c.nodes[0].Is().Name, 0)
+		first := c.AddrFor(n.Name, c.nodes[0].Name, 0)
 		p.Leader = &first
 	}
 	return p
@@ -146,8 +119,17 @@ func After(at netip.AddrPort, i int) netip.AddrPort {
 // Ports returns how many consecutive ports each node has.
 func (c *Cluster) Ports() int { return c.Spec.Service.Ports(c.Spec.Topology) }
 
-// Launch starts all nodes.
+// Launch writes the files of all nodes and starts them.
 func (c *Cluster) Launch(ctx context.Context) error {
+	err := service.Each(c.nodes, func(n *node) error {
+		if n.place == nil {
+			return nil
+		}
+		return n.move(ctx, func(*service.Place) {})
+	})
+	if err != nil {
+		return err
+	}
 	rest := c.nodes
 	if len(rest) > 0 && c.Spec.Topology.FirstAlone {
 		if err := c.start(ctx, rest[0], true); err != nil {
@@ -155,7 +137,7 @@ func (c *Cluster) Launch(ctx context.Context) error {
 		}
 		rest = rest[1:]
 	}
-	return service.Each(rest, func(n Node) error { return c.start(ctx, n, true) })
+	return service.Each(rest, func(n *node) error { return c.start(ctx, n, true) })
 }
 
 // Form waits until the launched nodes are one healthy cluster.
@@ -176,15 +158,15 @@ func (c *Cluster) Form(ctx context.Context) error {
 }
 
 // start starts a node and waits until it answers.
-func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
-	name := n.Is().Name
-	if n.Status().Running {
+func (c *Cluster) start(ctx context.Context, n *node, keepData bool) error {
+	name := n.Name
+	if n.status().Running {
 		return fmt.Errorf("start %s: it is running", name)
 	}
 	if err := c.rejoin(ctx, n, keepData); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	if err := n.Launch(ctx, keepData); err != nil {
+	if err := n.launch(ctx, keepData); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -206,15 +188,15 @@ func (c *Cluster) start(ctx context.Context, n Node, keepData bool) error {
 }
 
 // rejoin prepares a service's other nodes for a node that comes back without its data.
-func (c *Cluster) rejoin(ctx context.Context, n Node, keepData bool) error {
+func (c *Cluster) rejoin(ctx context.Context, n *node, keepData bool) error {
 	if keepData {
 		return nil
 	}
-	joins, err := c.servers.Rejoin(ctx, n.Is().Name)
+	joins, err := c.servers.Rejoin(ctx, n.Name)
 	if err != nil || !joins {
 		return err
 	}
-	return n.Rejoin(ctx)
+	return n.move(ctx, func(p *service.Place) { p.Rejoins = true })
 }
 
 // Stop ends the clients, then the nodes, then the rest.
@@ -240,8 +222,8 @@ func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
 }
 
 // node finds a node by its name.
-func (c *Cluster) node(name string) (Node, error) {
-	i := slices.IndexFunc(c.nodes, func(n Node) bool { return n.Is().Name == name })
+func (c *Cluster) node(name string) (*node, error) {
+	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no node %q in this cluster", name)
 	}
@@ -249,25 +231,22 @@ func (c *Cluster) node(name string) (Node, error) {
 }
 
 // locked finds a node by its name, and holds its life.
-func (c *Cluster) locked(name string) (Node, *life, error) {
+func (c *Cluster) locked(name string) (*node, error) {
 	n, err := c.node(name)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		n.life.Lock()
 	}
-	v, _ := c.lives.LoadOrStore(name, &life{})
-	l := v.(*life)
-	l.Lock()
-	return n, l, nil
+	return n, err
 }
 
 // Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, l, err := c.locked(name)
+	n, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	defer l.Unlock()
-	l.down = false
+	defer n.life.Unlock()
+	n.held = false
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	return c.start(ctx, n, keepData)
@@ -275,23 +254,23 @@ func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
 
 // Kill kills a node.
 func (c *Cluster) Kill(ctx context.Context, name string) error {
-	n, l, err := c.locked(name)
+	n, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	defer l.Unlock()
-	l.down = true
+	defer n.life.Unlock()
+	n.held = true
 	return n.Kill(ctx)
 }
 
 // Renew restarts a running node with its initial data.
 func (c *Cluster) Renew(ctx context.Context, name string) error {
-	n, l, err := c.locked(name)
+	n, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	defer l.Unlock()
-	if s := n.Status(); l.down || s.Paused {
+	defer n.life.Unlock()
+	if s := n.status(); n.held || s.Paused {
 		return fmt.Errorf("renew %s: it is not to run now: %w", name, s.Why)
 	}
 	if err := n.Kill(ctx); err != nil {
@@ -302,12 +281,12 @@ func (c *Cluster) Renew(ctx context.Context, name string) error {
 
 // PauseNode stops a node's process.
 func (c *Cluster) PauseNode(ctx context.Context, name string) error {
-	n, l, err := c.locked(name)
+	n, err := c.locked(name)
 	if err != nil {
 		return err
 	}
-	defer l.Unlock()
-	return n.Pause(ctx)
+	defer n.life.Unlock()
+	return n.pause(ctx)
 }
 
 // ResumeNode continues a node's process.
@@ -316,7 +295,7 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.Resume(ctx); err != nil {
+	if err := n.resume(ctx); err != nil {
 		return err
 	}
 	return c.servers.Resumed(ctx, name)

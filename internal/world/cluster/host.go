@@ -20,7 +20,7 @@ func (c *Cluster) Addr(name string) netip.AddrPort {
 	if err != nil {
 		return netip.AddrPort{}
 	}
-	return n.Announced()
+	return n.announced()
 }
 
 // AddrFor returns the address at which viewer finds a port of a node.
@@ -47,7 +47,7 @@ func (c *Cluster) Status(name string) service.Status {
 	if err != nil {
 		return service.Status{Why: err}
 	}
-	return n.Status()
+	return n.status()
 }
 
 // Follow configures a node to follow leader when it is started, or no node if leader is zero.
@@ -58,10 +58,11 @@ func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if !leader.IsValid() {
-		return n.Follow(ctx, nil)
-	}
-	return n.Follow(ctx, &leader)
+	return n.move(ctx, func(p *service.Place) {
+		if p.Leader = nil; leader.IsValid() {
+			p.Leader = &leader
+		}
+	})
 }
 
 // Lead makes the address that follows the leader lead to a node.

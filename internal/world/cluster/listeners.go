@@ -3,7 +3,9 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 
@@ -42,12 +44,40 @@ func (c *Cluster) ListenFor(client, target string) (netip.AddrPort, error) {
 	return at, nil
 }
 
-// CloseListeners closes the listeners of a client.
-func (c *Cluster) CloseListeners(client string) {
+// Enter registers a client with the proxy.
+func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
+
+// Leave closes the listeners of a client.
+func (c *Cluster) Leave(client string) {
 	c.listeners.mu.Lock()
 	delete(c.listeners.at, client)
 	c.listeners.mu.Unlock()
 	c.Proxy.CloseListeners(client)
+}
+
+// PingFor pings a node through the listener of a client.
+func (c *Cluster) PingFor(ctx context.Context, client, to string, bytes int) error {
+	at, err := c.ListenFor(client, to)
+	if err != nil {
+		return fmt.Errorf("ping %s: %w", to, err)
+	}
+	return c.Greet(ctx, client, to, bytes, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
+	})
+}
+
+// Split separates links between servers from those of clients.
+func (c *Cluster) Split(all []world.Link) (between, clients []world.Link) {
+	for _, l := range all {
+		_, from := c.node(l.From)
+		_, to := c.node(l.To)
+		if from == nil && to == nil {
+			between = append(between, l)
+		} else {
+			clients = append(clients, l)
+		}
+	}
+	return between, clients
 }
 
 // StoreForClient returns addresses that only this guest uses, so that faults on its links concern

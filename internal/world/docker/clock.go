@@ -4,7 +4,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -26,30 +25,18 @@ type clock struct {
 	changes int64
 }
 
-// buildClocks builds the library that shifts clocks, if they are to be shifted and there is a compiler. It is
-// built for this machine's C library, which images of this machine's programs have, too. A server of
-// another image that cannot load it uses the machine's clock, and the probe of the fault fails.
-func (c *Cluster) buildClocks(ctx context.Context) error {
-	if !c.Spec.Clocks || shim.Ready() != nil {
-		return nil // the sketch has the error
-	}
-	path, err := shim.Build(ctx, c.Dir.Path)
-	if err != nil {
-		return err
-	}
-	c.preload, err = os.ReadFile(path)
-	return err
-}
-
-// clocked reports whether a server was started with a shiftable clock.
-func (n *node) clocked() bool { return n.cluster.preload != nil && n.Role == service.Data }
+// clocked reports whether a server is started with a shiftable clock. The library is built for this machine's C
+// library, which images of this machine's programs have, too. A server of another image that cannot load it uses the
+// machine's clock, and the probe of the fault fails.
+func (n *node) clocked() bool { return n.cluster.Preload != "" && n.Role == service.Data }
 
 // clockFiles are the files of such a server in its container.
-func (n *node) clockFiles() map[string]string {
+func (n *node) clockFiles() (map[string]string, error) {
 	if !n.clocked() {
-		return nil
+		return nil, nil
 	}
-	return map[string]string{clockLibrary: string(n.cluster.preload), clockFile: string(make([]byte, shim.FileSize))}
+	library, err := os.ReadFile(n.cluster.Preload)
+	return map[string]string{clockLibrary: string(library), clockFile: string(make([]byte, shim.FileSize))}, err
 }
 
 // clockEnv returns the environment of such a server, quoted for a shell.
@@ -60,29 +47,16 @@ func (n *node) clockEnv() string {
 	return strings.Join(shim.Env(clockLibrary, clockFile), " ") + " "
 }
 
-// ShiftClock shifts a server's clock.
-func (c *Cluster) ShiftClock(ctx context.Context, name string, by time.Duration, drift float64) error {
-	n, err := c.node(name)
-	if err != nil {
-		return err
-	}
-	if c.preload == nil {
-		return errors.New("these servers were started with the machine's clock")
-	}
-	if !n.clocked() {
-		return fmt.Errorf("the clock of %s cannot be shifted: it is not a data node", name)
-	}
+// SetClock shifts the clock of the server.
+func (n *node) SetClock(ctx context.Context, by time.Duration, drift float64) error {
 	n.clock.mu.Lock()
 	defer n.clock.mu.Unlock()
 	n.clock.changes++
 	writes, err := shim.Change(n.clock.changes, by, drift)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = n.shellRun(ctx, clockScript(writes))
 	}
-	if _, err := n.shellRun(ctx, clockScript(writes)); err != nil {
-		return fmt.Errorf("set the clock of %s: %w", name, err)
-	}
-	return nil
+	return err
 }
 
 // clockScript writes into the file that the server has mapped. A shell cannot seek, but keeps the offset of a

@@ -28,17 +28,16 @@ var _ world.Cluster = (*Cluster)(nil)
 type Cluster struct {
 	cluster.Cluster
 
-	docker  *testcontainers.DockerProvider
-	api     client.APIClient
-	image   string
-	words   []string // before the arguments of the nodes' program
-	parent  string   // the parent cgroup of containers
-	owner   *owner
-	after   *process.Cleaner
-	subnet  subnet
-	seed    []byte // the initial data of nodes as a tar file; nil: none
-	preload []byte // the library that shifts clocks; nil: clocks are not shifted
-	nodes   []*node
+	docker *testcontainers.DockerProvider
+	api    client.APIClient
+	image  string
+	words  []string // before the arguments of the nodes' program
+	parent string   // the parent cgroup of containers
+	owner  *owner
+	after  *process.Cleaner
+	subnet subnet
+	seed   []byte // the initial data of nodes as a tar file; nil: none
+	nodes  []*node
 
 	say func(line string)
 	// joining is held while a container joins or leaves the network. Some daemons miscount concurrent ones, see
@@ -77,9 +76,6 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	}
 	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name()].Name
 	c.words = w.images(s.Service).words()
-	if err := c.buildClocks(ctx); err != nil {
-		return nil, err
-	}
 	if c.owner, err = claimOwner(); err != nil {
 		return nil, err
 	}
@@ -102,12 +98,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		c.Peers[n.Name] = ports
 	}
 	for k, n := range c.Nodes() {
-		node, err := c.newNode(n, k)
-		if err != nil {
+		if err := c.addNode(n, k); err != nil {
 			return nil, err
 		}
-		c.nodes = append(c.nodes, node)
-		c.Add(node)
 	}
 	return c, nil
 }
@@ -189,12 +182,6 @@ func (c *Cluster) node(name string) (*node, error) {
 	}
 	return c.nodes[i], nil
 }
-
-// Enter registers a client with the proxy.
-func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
-
-// Leave closes the listeners of a client.
-func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
 // Store returns addresses that only this guest uses.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {

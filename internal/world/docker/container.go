@@ -83,8 +83,11 @@ func (n *node) create(ctx context.Context) (err error) {
 		return fmt.Errorf("create the container of %s: %w", n.Name, explain(err))
 	}
 	files := map[string]string{rulesFile: c.rulesFor(n)}
-	maps.Copy(files, n.program.Files)
-	maps.Copy(files, n.clockFiles())
+	clock, err := n.clockFiles()
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, clock)
 	return n.Write(ctx, files)
 }
 

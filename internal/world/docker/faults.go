@@ -37,7 +37,7 @@ func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
 
 // change changes the state of those links that are between servers, and updates the rules of the containers.
 func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
-	between, _ := c.split(all)
+	between, _ := c.Split(all)
 	c.mu.Lock()
 	for _, l := range between {
 		f(l)
@@ -53,23 +53,9 @@ func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 	return nil
 }
 
-// split separates links between servers from those of clients.
-func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
-	for _, l := range all {
-		_, from := c.node(l.From)
-		_, to := c.node(l.To)
-		if from == nil && to == nil {
-			between = append(between, l)
-		} else {
-			clients = append(clients, l)
-		}
-	}
-	return between, clients
-}
-
 // Shape delays everything on the links.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
-	between, clients := c.split(all)
+	between, clients := c.Split(all)
 	if err := c.Proxy.Shape(ctx, clients, d); err != nil {
 		return err
 	}
@@ -218,13 +204,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 		}
 		return nil
 	}
-	at, err := c.ListenFor(from, to)
-	if err != nil {
-		return fmt.Errorf("ping %s: %w", to, err)
-	}
-	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
-	})
+	return c.PingFor(ctx, from, to, load)
 }
 
 // probe is a running PING from one container to another.

@@ -19,7 +19,7 @@ import (
 	"lockbench/service"
 )
 
-// node is one server and the container that is its machine. Its data may be wiped; its configuration stays, with
+// node is the container that is the machine of one server. Its data may be wiped; its configuration stays, with
 // all changes by the service.
 //
 // A kill ends the server's process and not its container, because Docker takes half a second to restart a
@@ -29,39 +29,37 @@ type node struct {
 	service.Node
 	cluster   *Cluster
 	announced netip.AddrPort // of its container
-	place     service.Place
-	program   service.Program
 	log       *process.Log
 
 	container testcontainers.Container // nil: not created
 	published netip.AddrPort           // on this machine
 	clock     clock
+	seeded    bool       // the initial data was copied
+	ruling    sync.Mutex // held while its rules change
 
-	life   sync.Mutex // held while it starts or ends, and while its place or its rules change
-	seeded bool       // the initial data was copied
-
-	mu     sync.Mutex
-	pid    string // of the server's process in the container; empty: it does not run
-	paused bool
-	shell  *shell
+	mu    sync.Mutex
+	pid   string // of the server's process in the container; empty: it does not run
+	shell *shell
 }
 
-var _ cluster.Node = (*node)(nil)
+var _ cluster.ClockSetter = (*node)(nil)
 
-func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
-	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort), place: c.PlaceFor(n)}
-	node.place.Port, node.place.Announced = serverPort, node.announced
-	node.place.Config, node.place.Data = folder, dataDir
-	node.program = c.Spec.Service.Program(node.place)
-	var err error
-	node.log, err = process.OpenLog(c.Spec.LogDir, n.Name)
-	return node, err
+// addNode creates the machine of the k-th node, without its container.
+func (c *Cluster) addNode(n service.Node, k int) (err error) {
+	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort)}
+	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
+		return err
+	}
+	place := c.PlaceFor(n)
+	place.Port, place.Announced = serverPort, node.announced
+	place.Config, place.Data = folder, dataDir
+	c.nodes = append(c.nodes, node)
+	c.Add(n, node, &place)
+	return nil
 }
 
 // Launch starts the server's process.
-func (n *node) Launch(ctx context.Context, keepData bool) error {
-	n.life.Lock()
-	defer n.life.Unlock()
+func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) error {
 	if n.process() != "" {
 		return errors.New("it is running")
 	}
@@ -74,7 +72,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 		if _, err := n.shellRun(ctx, wipe); err != nil {
 			return fmt.Errorf("make the data of %s: %w", n.Name, err)
 		}
-		if lost := n.program.In(dataDir); len(lost) > 0 {
+		if lost := p.In(dataDir); len(lost) > 0 {
 			if err := n.Write(ctx, lost); err != nil {
 				return err
 			}
@@ -87,7 +85,7 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 	script += "cd " + dataDir + "\n"
 	// It writes to the container's log, and becomes a child of the container's first process when the shell ends
 	// after printing the PID.
-	script += n.clockEnv() + as + quoted(n.cluster.command(n.program.Args))
+	script += n.clockEnv() + as + quoted(n.cluster.command(p.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	pid, err := n.shellRun(ctx, script)
 	if err != nil {
@@ -121,28 +119,6 @@ func quoted(words []string) string {
 	return strings.Join(all, " ")
 }
 
-// Rejoin makes the next launches join an existing cluster.
-func (n *node) Rejoin(ctx context.Context) error {
-	n.life.Lock()
-	defer n.life.Unlock()
-	n.place.Rejoins = true
-	return n.set(ctx)
-}
-
-// Follow makes the next launches follow leader, or no node.
-func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
-	n.life.Lock()
-	defer n.life.Unlock()
-	n.place.Leader = leader
-	return n.set(ctx)
-}
-
-// set updates the server's arguments and files by its place. The caller holds life.
-func (n *node) set(ctx context.Context) error {
-	n.program = n.cluster.Spec.Service.Program(n.place)
-	return n.Write(ctx, n.program.Files)
-}
-
 // looks is how many calls of Gone pass between checks of the process, each of which is a command in the container.
 const looks = 50
 
@@ -158,7 +134,7 @@ func (n *node) Gone(ctx context.Context, look int) error {
 func (n *node) setPID(pid string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.pid, n.paused = pid, false
+	n.pid = pid
 }
 
 // there reports whether the server's process exists.
@@ -175,8 +151,6 @@ func (n *node) process() string {
 
 // Kill kills the server and returns when it is gone.
 func (n *node) Kill(ctx context.Context) error {
-	n.life.Lock()
-	defer n.life.Unlock()
 	if n.process() == "" {
 		return nil
 	}
@@ -205,9 +179,6 @@ func (n *node) Pause(ctx context.Context) error {
 	if err := n.signal(ctx, "STOP"); err != nil {
 		return fmt.Errorf("pause %s: %w", n.Name, err)
 	}
-	n.mu.Lock()
-	n.paused = true
-	n.mu.Unlock()
 	err := service.Poll(ctx, func() error {
 		out, err := n.shellRun(ctx, "cat /proc/"+n.process()+"/stat")
 		// "7 (server) T 1 ..."
@@ -224,9 +195,6 @@ func (n *node) Pause(ctx context.Context) error {
 
 // Resume continues it.
 func (n *node) Resume(ctx context.Context) error {
-	n.mu.Lock()
-	n.paused = false
-	n.mu.Unlock()
 	if err := n.signal(ctx, "CONT"); err != nil {
 		return fmt.Errorf("resume %s: %w", n.Name, err)
 	}
@@ -245,9 +213,7 @@ func (n *node) signal(ctx context.Context, name string) error {
 
 // end copies the server's log and removes the container.
 func (n *node) end(ctx context.Context) error {
-	if n.log != nil {
-		defer n.log.Close()
-	}
+	defer n.log.Close()
 	if n.container == nil {
 		return nil
 	}
@@ -256,23 +222,12 @@ func (n *node) end(ctx context.Context) error {
 	return n.remove(ctx)
 }
 
-// Is returns the node.
-func (n *node) Is() service.Node { return n.Node }
-
-// Announced returns the address at which others find it.
-func (n *node) Announced() netip.AddrPort { return n.announced }
-
-// Status returns the state of its process.
-func (n *node) Status() service.Status {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.pid == "":
-		return service.Status{Why: errors.New("it does not run")}
-	case n.paused:
-		return service.Status{Running: true, Paused: true, Why: errors.New("it is paused")}
+// Down returns why the server does not run, or nil.
+func (n *node) Down() error {
+	if n.process() == "" {
+		return errors.New("it does not run")
 	}
-	return service.Status{Running: true}
+	return nil
 }
 
 // addr returns the address at which this machine reaches the server. The container's own address, where reachable,

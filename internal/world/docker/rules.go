@@ -129,8 +129,8 @@ func (c *Cluster) apply(ctx context.Context, names []string) error {
 
 // It reads the rules only when it is its turn, so that the last call installs the current rules.
 func (n *node) apply(ctx context.Context) error {
-	n.life.Lock()
-	defer n.life.Unlock()
+	n.ruling.Lock()
+	defer n.ruling.Unlock()
 	_, err := n.shellRun(ctx, fmt.Sprintf("echo '%s' > %s && nft -f %s", n.cluster.rulesFor(n), rulesFile, rulesFile))
 	if err != nil {
 		return fmt.Errorf("change the rules of %s: %w", n.Name, err)

@@ -91,7 +91,7 @@ func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
 		}
 		node := &node{Node: n, cluster: c}
 		c.nodes = append(c.nodes, node)
-		c.Add(node)
+		c.Add(n, node, nil)
 		c.Network.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, c.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, c.reach.site)))
 	}
 	return c, nil
@@ -162,12 +162,6 @@ func (c *Cluster) KeyPrefix() string {
 	}
 	return Prefix(c.Spec.Seed)
 }
-
-// Enter registers a client with the proxy.
-func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
-
-// Leave closes the listeners of a client.
-func (c *Cluster) Leave(name string) { c.CloseListeners(name) }
 
 // Store returns addresses that only this guest uses.
 func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {

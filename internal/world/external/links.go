@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -14,27 +13,9 @@ import (
 	"lockbench/service"
 )
 
-// split separates links between servers from those of clients. Links between servers that do not
-// talk to each other are left out.
-func (c *Cluster) split(all []world.Link) (between, clients []world.Link) {
-	for _, l := range all {
-		switch {
-		case !c.isNode(l.From) || !c.isNode(l.To):
-			clients = append(clients, l)
-		default:
-			between = append(between, l)
-		}
-	}
-	return between, clients
-}
-
-func (c *Cluster) isNode(name string) bool {
-	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.Name == name })
-}
-
 // Cut holds links of clients, and cuts those between servers by hooks.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	between, clients := c.split(all)
+	between, clients := c.Split(all)
 	if err := c.Proxy.Cut(ctx, clients); err != nil {
 		return err
 	}
@@ -43,7 +24,7 @@ func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
 
 // Join ends Cut.
 func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
-	between, clients := c.split(all)
+	between, clients := c.Split(all)
 	return errors.Join(c.Proxy.Join(ctx, clients), c.joinBetween(between))
 }
 
@@ -131,7 +112,7 @@ func (c *Cluster) cutOff() []string {
 
 // Shape delays links of clients.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
-	between, clients := c.split(all)
+	between, clients := c.Split(all)
 	if err := c.Proxy.Shape(ctx, clients, d); err != nil {
 		return err
 	}
@@ -143,13 +124,13 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	between, clients := c.split(all)
+	between, clients := c.Split(all)
 	return errors.Join(c.Proxy.Unshape(ctx, clients), c.joinBetween(between))
 }
 
 // Ping pings a node on the path of from's connections. Between servers it relies on the hooks.
 func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
-	if c.isNode(from) {
+	if slices.ContainsFunc(c.nodes, func(n *node) bool { return n.Name == from }) {
 		c.mu.Lock()
 		cut := c.cut[world.Link{From: from, To: to}] || c.cut[world.Link{From: to, To: from}]
 		c.mu.Unlock()
@@ -158,13 +139,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 		}
 		return c.servers().Answers(ctx, to)
 	}
-	at, err := c.ListenFor(from, to)
-	if err != nil {
-		return fmt.Errorf("ping %s: %w", to, err)
-	}
-	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp4", at.String())
-	})
+	return c.PingFor(ctx, from, to, load)
 }
 
 // ShiftClock always fails.

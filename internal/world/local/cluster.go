@@ -14,7 +14,6 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
-	"lockbench/internal/world/proxy"
 	"lockbench/service"
 )
 
@@ -27,7 +26,6 @@ type Cluster struct {
 	program program // of its nodes
 	block   *block
 	port    uint16 // the first one, the same everywhere
-	preload string // the library that shifts clocks; empty: clocks are not shifted
 	seed    string // the initial data of nodes; empty: none
 	nodes   []*node
 }
@@ -75,26 +73,12 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	if c.port, err = find(addrs, c.Ports()); err != nil {
 		return nil, err
 	}
-	if err := c.buildClocks(); err != nil {
-		return nil, err
-	}
 	if err := c.setPeers(all); err != nil {
 		return nil, err
 	}
 	for k, n := range all {
-		node, err := c.newNode(n, k+1)
-		if err != nil {
+		if err := c.addNode(n, k+1); err != nil {
 			return nil, err
-		}
-		c.nodes = append(c.nodes, node)
-		c.Add(node)
-		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: node.announced}); err != nil {
-			return nil, err
-		}
-		for i := range c.Ports() - 1 {
-			if err := c.Proxy.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(node.announced, i+1)); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if c.HasLeaderAddress() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -144,10 +145,7 @@ func TestPromote(t *testing.T) {
 // TestPromoteIsOrderedAgain checks that the next sentinel gets the order for a failover if the first one dies of it.
 func TestPromoteIsOrderedAgain(t *testing.T) {
 	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *Cluster) error {
-		first, err := c.node("sentinel-1")
-		if err != nil {
-			return err
-		}
+		first := c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == "sentinel-1" })]
 		if _, err := redistest.Ask(ctx, first.real, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
 			return err
 		}

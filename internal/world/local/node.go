@@ -14,87 +14,89 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
 
-var _ cluster.Node = (*node)(nil)
+var _ cluster.ClockSetter = (*node)(nil)
 
-// node is one server. Its data may be wiped; its configuration stays, as on a separate machine, with all
-// changes by the service.
+// node is the machine of one server. Its data may be wiped; its configuration stays, as on a separate machine,
+// with all changes by the service.
 type node struct {
 	service.Node
-	service   service.Service
-	owners    *process.Owners
-	dir       *process.Dir // of the cluster
-	program   program
-	real      netip.AddrPort // where it listens and dials from
-	announced netip.AddrPort // where others find it
-	place     service.Place
-	args      []string
-	data      map[string]string // files in the data directory, which are written again after a loss
-	seed      string            // the initial data; empty: none
-	seeded    bool              // the initial data was copied
-	log       *process.Log
-	env       []string // nil: this process's own
-	clock     shim.Clock
-
-	life sync.Mutex // held while it is started, and while its place changes
+	owners  *process.Owners
+	dir     *process.Dir // of the cluster
+	program program
+	real    netip.AddrPort // where it listens and dials from
+	data    string         // the directory of its data
+	seed    string         // the initial data; empty: none
+	seeded  bool           // the initial data was copied
+	log     *process.Log
+	env     []string // nil: this process's own
+	clock   shim.Clock
 
 	mu      sync.Mutex
 	process *process.Process // nil: never started
-	paused  bool
 }
 
-func (c *Cluster) newNode(n service.Node, k int) (*node, error) {
+// addNode creates the machine of a node, and its listeners at the proxy.
+func (c *Cluster) addNode(n service.Node, k int) error {
 	dir := filepath.Join(c.Dir.Path, n.Name)
-	place := c.PlaceFor(n)
 	node := &node{
-		Node:      n,
-		service:   c.Spec.Service,
-		owners:    c.Owners,
-		dir:       c.Dir,
-		program:   c.program,
-		real:      netip.AddrPortFrom(c.block.real(k), c.port),
-		announced: netip.AddrPortFrom(c.block.announced(k), c.port),
+		Node:    n,
+		owners:  c.Owners,
+		dir:     c.Dir,
+		program: c.program,
+		real:    netip.AddrPortFrom(c.block.real(k), c.port),
+		data:    filepath.Join(dir, "data"),
+		seed:    c.seed,
 	}
-	place.Bind, place.Port, place.Announced = node.real.Addr(), c.port, node.announced
-	place.Config, place.Data = dir, filepath.Join(dir, "data")
+	place := c.PlaceFor(n)
+	place.Bind, place.Port, place.Announced = node.real.Addr(), c.port, netip.AddrPortFrom(c.block.announced(k), c.port)
+	place.Config, place.Data = dir, node.data
+	var err error
 	if place.Topology.Proxied {
-		var err error
 		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, c.block.view(k)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	node.place = place
 	if err := os.MkdirAll(place.Data, 0o755); err != nil {
-		return nil, fmt.Errorf("make the directory of %s: %w", n.Name, err)
-	}
-	node.seed = c.seed
-	if err := node.set(context.Background()); err != nil {
-		return nil, err
+		return fmt.Errorf("make the directory of %s: %w", n.Name, err)
 	}
 	if err := node.program.give(dir); err != nil {
-		return nil, fmt.Errorf("give the directory of %s to another user: %w", n.Name, err)
+		return fmt.Errorf("give the directory of %s to another user: %w", n.Name, err)
 	}
-	var err error
-	if c.preload != "" && n.Role == service.Data {
-		if node.env, err = c.newClock(node); err != nil {
-			return nil, err
+	if c.Preload != "" && n.Role == service.Data {
+		path := filepath.Join(dir, "clock")
+		if err := node.clock.Make(path); err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+		node.env = append(os.Environ(), shim.Env(c.Preload, path)...)
+	}
+	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
+		return err
+	}
+	c.nodes = append(c.nodes, node)
+	c.Add(n, node, &place)
+	if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: place.Announced}); err != nil {
+		return err
+	}
+	for i := range c.Ports() - 1 {
+		if err := c.Proxy.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(place.Announced, i+1)); err != nil {
+			return err
 		}
 	}
-	node.log, err = process.OpenLog(c.Spec.LogDir, n.Name)
-	return node, err
+	return nil
 }
 
-// set updates the arguments and files by the place.
-func (n *node) set(ctx context.Context) error {
-	program := n.service.Program(n.place)
-	n.args, n.data = program.Args, program.In(n.place.Data)
-	return n.Write(ctx, program.Files)
+// SetClock shifts the clock of the server.
+func (n *node) SetClock(_ context.Context, by time.Duration, drift float64) error {
+	return n.clock.Set(by, drift)
 }
 
 // Write writes the files that the server is started with.
@@ -112,9 +114,7 @@ func (n *node) Write(_ context.Context, files map[string]string) error {
 }
 
 // Launch starts the server's process.
-func (n *node) Launch(ctx context.Context, keepData bool) error {
-	n.life.Lock()
-	defer n.life.Unlock()
+func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) error {
 	if !keepData {
 		if err := n.wipe(); err != nil {
 			return err
@@ -125,45 +125,34 @@ func (n *node) Launch(ctx context.Context, keepData bool) error {
 			return err
 		}
 		n.seeded = true
-		if err := n.Write(ctx, n.data); err != nil {
+		if err := n.Write(ctx, p.In(n.data)); err != nil {
 			return err
 		}
 	}
-	cmd := exec.Command(n.program.path, n.program.with(n.args)...)
+	cmd := exec.Command(n.program.path, n.program.with(p.Args)...)
 	n.program.credit(cmd)
-	cmd.Dir, cmd.Env = n.place.Data, n.env
+	cmd.Dir, cmd.Env = n.data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	p, err := n.owners.Start(n.Name, cmd)
+	started, err := n.owners.Start(n.Name, cmd)
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
-	n.process, n.paused = p, false
+	n.process = started
 	n.mu.Unlock()
-	return n.dir.NoteServer(p)
+	return n.dir.NoteServer(started)
 }
 
-// Rejoin makes the next launches join an existing cluster.
-func (n *node) Rejoin(ctx context.Context) error {
-	n.life.Lock()
-	defer n.life.Unlock()
-	n.place.Rejoins = true
-	return n.set(ctx)
-}
-
-// Follow makes the next launches follow leader, or no node.
-func (n *node) Follow(ctx context.Context, leader *netip.AddrPort) error {
-	n.life.Lock()
-	defer n.life.Unlock()
-	n.place.Leader = leader
-	return n.set(ctx)
+// latest returns the process of the last launch; nil: there was none.
+func (n *node) latest() *process.Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process
 }
 
 // Gone returns how the process ended.
 func (n *node) Gone(context.Context, int) error {
-	n.mu.Lock()
-	p := n.process
-	n.mu.Unlock()
+	p := n.latest()
 	if p.Running() {
 		return nil
 	}
@@ -180,9 +169,7 @@ func (n *node) LastWords(context.Context) string { return n.log.Last() }
 
 // Kill kills the server and returns when it is gone.
 func (n *node) Kill(ctx context.Context) error {
-	n.mu.Lock()
-	p := n.process
-	n.mu.Unlock()
+	p := n.latest()
 	if p == nil {
 		return nil
 	}
@@ -196,19 +183,13 @@ func (n *node) Kill(ctx context.Context) error {
 func (n *node) end(ctx context.Context) error {
 	err := n.Kill(ctx)
 	n.clock.Close()
-	if n.log != nil {
-		n.log.Close()
-	}
+	n.log.Close()
 	return err
 }
 
 // Pause stops the server's process; its sockets stay open.
 func (n *node) Pause(ctx context.Context) error {
-	n.mu.Lock()
-	p := n.process
-	n.paused = true
-	n.mu.Unlock()
-	if err := p.Stop(ctx); err != nil {
+	if err := n.latest().Stop(ctx); err != nil {
 		return fmt.Errorf("pause %s: %w", n.Name, err)
 	}
 	return nil
@@ -216,37 +197,23 @@ func (n *node) Pause(ctx context.Context) error {
 
 // Resume continues it.
 func (n *node) Resume(context.Context) error {
-	n.mu.Lock()
-	p := n.process
-	n.paused = false
-	n.mu.Unlock()
-	if err := p.Resume(); err != nil {
+	if err := n.latest().Resume(); err != nil {
 		return fmt.Errorf("resume %s: %w", n.Name, err)
 	}
 	return nil
 }
 
-// Status returns the state of its process.
-func (n *node) Status() service.Status {
-	n.mu.Lock()
-	p, paused := n.process, n.paused
-	n.mu.Unlock()
+// Down returns why the process does not run, or nil.
+func (n *node) Down() error {
+	p := n.latest()
 	switch {
 	case p == nil:
-		return service.Status{Why: errors.New("it was not started")}
+		return errors.New("it was not started")
 	case !p.Running():
-		return service.Status{Why: fmt.Errorf("it has ended (%s)", p.State())}
-	case paused:
-		return service.Status{Running: true, Paused: true, Why: errors.New("it is paused")}
+		return fmt.Errorf("it has ended (%s)", p.State())
 	}
-	return service.Status{Running: true}
+	return nil
 }
-
-// Is returns the node.
-func (n *node) Is() service.Node { return n.Node }
-
-// Announced returns the address at which others find it.
-func (n *node) Announced() netip.AddrPort { return n.announced }
 
 // Dial connects to the server directly, past the proxy.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) {
@@ -255,12 +222,12 @@ func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 
 // wipe removes all data, but not the configuration.
 func (n *node) wipe() error {
-	if err := os.RemoveAll(n.place.Data); err != nil {
+	if err := os.RemoveAll(n.data); err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)
 	}
-	err := os.Mkdir(n.place.Data, 0o755)
+	err := os.Mkdir(n.data, 0o755)
 	if err == nil {
-		err = n.program.give(n.place.Data)
+		err = n.program.give(n.data)
 	}
 	if err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)

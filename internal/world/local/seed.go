@@ -58,7 +58,7 @@ func (n *node) copySeed() error {
 		return nil
 	}
 	// cp keeps modes and owners.
-	out, err := output.Combined(exec.Command("cp", "-a", n.seed+"/.", n.place.Data))
+	out, err := output.Combined(exec.Command("cp", "-a", n.seed+"/.", n.data))
 	if err != nil {
 		return fmt.Errorf("copy the data with which %s begins: %w: %s", n.Name, err, lastOf(out))
 	}
