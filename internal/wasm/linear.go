@@ -14,10 +14,11 @@ const memoryMax = 256 << 20
 func withMemory(ctx context.Context) context.Context {
 	return experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, most uint64) experimental.LinearMemory {
 		most = min(most, memoryMax)
-		if all, release, err := reserve(int(most)); err == nil {
-			return &reserved{all, release}
+		all, release, err := reserve(int(most))
+		if err != nil {
+			all, release = make([]byte, most), func([]byte) error { return nil }
 		}
-		return &onHeap{most: most}
+		return &reserved{all, release}
 	}))
 }
 
@@ -38,24 +39,3 @@ func (r *reserved) Free() {
 	_ = r.release(r.all) // else it is freed at the end of the process
 	r.all = nil
 }
-
-// onHeap is memory on systems without reservations.
-type onHeap struct {
-	most uint64
-	all  []byte
-}
-
-func (h *onHeap) Reallocate(size uint64) []byte {
-	if size > h.most {
-		return nil
-	}
-	if size > uint64(cap(h.all)) {
-		grown := make([]byte, size, min(h.most, size+size/2))
-		copy(grown, h.all)
-		h.all = grown
-	}
-	h.all = h.all[:size]
-	return h.all
-}
-
-func (h *onHeap) Free() { h.all = nil }

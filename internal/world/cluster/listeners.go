@@ -45,7 +45,7 @@ func (c *Cluster) ListenFor(client, target string) (netip.AddrPort, error) {
 }
 
 // Enter registers a client with the proxy.
-func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddCaller(name) }
+func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddClient(name, netip.Addr{}) }
 
 // Leave closes the listeners of a client.
 func (c *Cluster) Leave(client string) {

@@ -19,6 +19,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/service"
 )
 
@@ -121,7 +122,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	c.direct.Store(c.reachedDirectly(ctx, c.nodes[0]))
 	for _, n := range c.nodes {
-		if err := c.Proxy.AddTarget(n.Name, n.addr()); err != nil {
+		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: n.addr()}); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/proxy"
 	"lockbench/service"
 )
 
@@ -86,7 +87,7 @@ func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
 	}
 	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
-		if err := c.Proxy.AddTarget(n.Name, netip.AddrPort{}); err != nil {
+		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name}); err != nil {
 			return c, err
 		}
 		node := &node{Node: n, cluster: c}

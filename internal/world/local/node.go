@@ -87,7 +87,8 @@ func (c *Cluster) addNode(n service.Node, k int) error {
 		return err
 	}
 	for i := range c.Ports() - 1 {
-		if err := c.Proxy.AddPort(n.Name, cluster.After(node.real, i+1), cluster.After(place.Announced, i+1)); err != nil {
+		_, err := c.Proxy.AddListenerTo("", n.Name, cluster.After(place.Announced, i+1), cluster.After(node.real, i+1))
+		if err != nil {
 			return err
 		}
 	}

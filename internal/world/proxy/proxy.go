@@ -13,8 +13,7 @@
 //
 // A client that cannot bind a source address gets its own listener for each server
 // ([Proxy.AddListener]), and a Java server its own SOCKS proxy ([Proxy.AddSOCKS]). In docker no
-// client or node has a 127/8 address, so all have their own listeners ([Proxy.AddCaller],
-// [Proxy.AddTarget]). A connection to a shared address from an unknown IP is looked up with
+// client or node has a 127/8 address, so all have their own listeners. A connection to a shared address from an unknown IP is looked up with
 // [Options.Owner]. If that fails too, it is rejected, since no fault would reach it.
 //
 // # Faults
@@ -67,9 +66,11 @@ type Options struct {
 
 // Node is a server that others reach through the proxy.
 type Node struct {
-	Name      string
-	Real      netip.AddrPort // where it listens; its IP is also the source of what it dials
-	Announced netip.AddrPort // where the proxy listens for it
+	Name string
+	Real netip.AddrPort // where it listens
+	// Announced is where the proxy listens for it. The IP of Real is the source of what it dials then.
+	// If it is invalid, the node is identified and reached by listeners ([Proxy.AddListener]).
+	Announced netip.AddrPort
 }
 
 // Proxy relays connections between named ends and breaks the links between them.
@@ -135,47 +136,29 @@ func New(o Options) *Proxy {
 // Rejected returns how many connections of unknown origin were rejected.
 func (p *Proxy) Rejected() int { return int(p.rejected.Load()) }
 
-// AddNode listens on the node's announced address and relays to its real one. The real IP
-// identifies the node as a source.
+// AddNode adds a node, and listens on its announced address.
 func (p *Proxy) AddNode(n Node) error {
-	if err := p.addSource(n.Name, n.Real.Addr(), false); err != nil {
+	var ip netip.Addr
+	if n.Announced.IsValid() {
+		ip = n.Real.Addr()
+	}
+	if err := p.addSource(n.Name, ip, false); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	p.nodes[n.Name] = n.Real
 	p.mu.Unlock()
+	if !ip.IsValid() {
+		return nil
+	}
 	_, err := p.listen(n.Announced, &listener{target: n.Name})
 	return err
 }
 
-// AddPort listens on an announced address for another port of a node.
-func (p *Proxy) AddPort(node string, real, announced netip.AddrPort) error {
-	_, err := p.listen(announced, &listener{target: node, real: real})
-	return err
-}
-
-// AddClient registers the IP that a client binds its connections to. Its requests are counted
-// ([Proxy.Requests]).
+// AddClient adds a client and the IP that it binds its connections to. With an invalid IP, it is
+// identified by its listeners ([Proxy.AddListener]). Its requests are counted ([Proxy.Requests]).
 func (p *Proxy) AddClient(name string, ip netip.Addr) error {
 	return p.addSource(name, ip, true)
-}
-
-// AddCaller registers a client without its own IP, which is identified by its listeners
-// ([Proxy.AddListener]). Its requests are counted.
-func (p *Proxy) AddCaller(name string) error {
-	return p.addSource(name, netip.Addr{}, true)
-}
-
-// AddTarget registers a node without its own IP, which is identified and reached by listeners
-// ([Proxy.AddListener]).
-func (p *Proxy) AddTarget(name string, real netip.AddrPort) error {
-	if err := p.addSource(name, netip.Addr{}, false); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.nodes[name] = real
-	return nil
 }
 
 // IP returns the address that a client or node dials from.
@@ -208,7 +191,8 @@ func (p *Proxy) AddListener(source, target string, addr netip.AddrPort) (netip.A
 	return p.AddListenerTo(source, target, addr, netip.AddrPort{})
 }
 
-// AddListenerTo is AddListener to another port of a node.
+// AddListenerTo is AddListener to another port of a node. Without a source, the IP of a connection
+// identifies it.
 func (p *Proxy) AddListenerTo(source, target string, addr, real netip.AddrPort) (netip.AddrPort, error) {
 	return p.listen(addr, &listener{source: source, target: target, real: real})
 }
