@@ -19,13 +19,14 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
 )
 
 func TestPackHasProgramsAndLibraries(t *testing.T) {
-	sh, err := lookPath("sh")
+	sh, err := process.Find(service.Executable{Name: "sh"}, "")
 	if err != nil {
 		needs.OrSkip(t, "docker", err)
 	}

@@ -4,10 +4,10 @@ package docker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -35,19 +35,15 @@ type owner struct {
 	claim net.Listener
 }
 
-// claimOwner claims an unused name. The claim is an abstract socket, which the kernel closes however this process
-// ends.
+// claimOwner claims a name that is not used. The claim is an abstract socket, which the kernel closes however this
+// process ends.
 func claimOwner() (*owner, error) {
-	// Not drawn from the seed, because runs of one seed must not use the same name.
-	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
-	var err error
-	for range 20 {
-		o := &owner{name: fmt.Sprintf("%08x", rng.Uint32())}
-		if o.claim, err = net.Listen("unix", claimAddress(o.name)); err == nil {
-			return o, nil
-		}
+	name := strings.ToLower(rand.Text()[:10])
+	claim, err := net.Listen("unix", claimAddress(name))
+	if err != nil {
+		return nil, fmt.Errorf("claim a name for a cluster: %w", err)
 	}
-	return nil, fmt.Errorf("claim a name for a cluster: %w", err)
+	return &owner{name, claim}, nil
 }
 
 func (o *owner) release() { o.claim.Close() }

@@ -52,21 +52,15 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 	var found []program
 	var packages []string
 	for i, want := range wanted(s) {
-		name, as := want.Name, want.As
+		as := want.As
 		if len(as) == 0 {
 			as = []string{want.Name}
 		}
-		if i == 0 && own != "" {
-			name = own
+		if i > 0 {
+			own = ""
 		}
-		path, err := lookPath(name)
-		if sibling, ok := process.Bundled(name); ok && want.NextTo && name == want.Name {
-			path, err = sibling, nil
-		}
-		if err != nil && name == want.Name {
-			path, err = process.LookIn(want)
-		}
-		if err != nil && name == own {
+		path, err := process.Find(want, own)
+		if err != nil && own != "" {
 			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name(), err)
 		}
 		if err != nil {
@@ -82,20 +76,6 @@ func findPrograms(s service.Service, own string) ([]program, error) {
 		return nil, fmt.Errorf("this machine lacks programs for the image: apt-get install %s", strings.Join(slices.Compact(packages), " "))
 	}
 	return found, nil
-}
-
-// lookPath also looks in the sbin directories, which PATH often lacks.
-func lookPath(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return filepath.Abs(path)
-	}
-	for _, dir := range []string{"/usr/sbin", "/sbin", "/usr/local/sbin"} {
-		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return p, nil
-		}
-	}
-	return "", err
 }
 
 // PackProgram returns the file system of an image in which lockbench itself runs servers, as a tar: the program at

@@ -8,9 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"syscall"
-	"time"
 )
 
 // block is the part of 127/8 of one cluster:
@@ -29,10 +27,9 @@ type block struct {
 // which the kernel closes however this process ends.
 func claimBlock() (*block, error) {
 	// Not drawn from the seed, because runs of one seed must not use the same block.
-	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var err error
 	for range 200 {
-		b := &block{a: byte(1 + rng.IntN(254)), b: byte(4 * rng.IntN(64))}
+		b := &block{a: byte(1 + rand.IntN(254)), b: byte(4 * rand.IntN(64))}
 		b.claim, err = net.Listen("unix", fmt.Sprintf("@lockbench-local-127.%d.%d", b.a, b.b))
 		if err == nil {
 			return b, nil
@@ -61,10 +58,9 @@ func (b *block) client(i int) (netip.Addr, error) {
 // freePorts finds consecutive ports that are free on all addresses, below the range of ephemeral ports.
 // Another program may take them before the servers listen, see [World.up].
 func freePorts(addrs []netip.Addr, count int) (uint16, error) {
-	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	var errs error
 	for range 50 {
-		port := uint16(12000 + rng.IntN(20000))
+		port := uint16(12000 + rand.IntN(20000))
 		errs = nil
 		for i := range count {
 			errs = errors.Join(errs, portIsFree(addrs, port+uint16(i)))

@@ -40,40 +40,29 @@ func (w *World) program(s service.Service) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	if usual.NextTo && name == usual.Name {
-		if path, ok := process.Bundled(name); ok {
-			return program{path, words, as}, nil
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil && name == usual.Name {
-		path, err = process.LookIn(usual)
-	}
+	path, err := process.Find(usual, name)
 	if err != nil {
 		return program{}, fmt.Errorf("no %s found: %s", name, needs.Install)
 	}
-	path, err = filepath.Abs(path)
-	return program{path, words, as}, err
+	return program{path, words, as}, nil
 }
 
-// another finds another program of a service: in the directory of the nodes' program, or in the usual
-// directories.
+// another finds another program of a service, in the directory of the nodes' program first.
 func (w *World) another(s service.Service, name string) (string, error) {
 	nodes, err := w.program(s)
 	if err != nil {
 		return "", err
 	}
-	needs := s.Needs()
-	i := slices.IndexFunc(needs.Programs, func(e service.Executable) bool { return e.Name == name })
-	for _, path := range []string{filepath.Join(filepath.Dir(nodes.path), name), name} {
-		if path, err := exec.LookPath(path); err == nil {
-			return path, nil
-		}
-	}
-	if path, err := process.LookIn(needs.Programs[i]); err == nil {
+	if path, err := exec.LookPath(filepath.Join(filepath.Dir(nodes.path), name)); err == nil {
 		return path, nil
 	}
-	return "", fmt.Errorf("no %s found: %s", name, needs.Install)
+	needs := s.Needs()
+	i := slices.IndexFunc(needs.Programs, func(e service.Executable) bool { return e.Name == name })
+	path, err := process.Find(needs.Programs[i], "")
+	if err != nil {
+		return "", fmt.Errorf("no %s found: %s", name, needs.Install)
+	}
+	return path, nil
 }
 
 // runAs returns the user for programs of a service that refuse to run as root; nil: the current user.

@@ -25,9 +25,23 @@ func Bundled(name string) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// LookIn looks for a program in its usual directories.
-func LookIn(e service.Executable) (string, error) {
-	for _, pattern := range e.Dirs {
+// sbin are directories with programs that PATH often lacks.
+var sbin = []string{"/usr/sbin", "/sbin", "/usr/local/sbin"}
+
+// Find finds the user's own program in the place of e, or else e itself: next to this program, on PATH, or in
+// its usual directories.
+func Find(e service.Executable, own string) (string, error) {
+	if own != "" && own != e.Name {
+		return absolute(exec.LookPath(own))
+	}
+	if path, ok := Bundled(e.Name); ok && e.NextTo {
+		return path, nil
+	}
+	path, err := exec.LookPath(e.Name)
+	if err == nil {
+		return absolute(path, nil)
+	}
+	for _, pattern := range slices.Concat(e.Dirs, sbin) {
 		found, _ := filepath.Glob(filepath.Join(pattern, e.Name))
 		slices.SortFunc(found, natural)
 		for _, path := range slices.Backward(found) {
@@ -36,7 +50,14 @@ func LookIn(e service.Executable) (string, error) {
 			}
 		}
 	}
-	return "", exec.ErrNotFound
+	return "", err
+}
+
+func absolute(path string, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
 }
 
 // natural sorts 9 before 15.
