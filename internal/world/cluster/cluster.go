@@ -54,9 +54,8 @@ type Cluster struct {
 	servers service.Servers // nil without servers
 	nodes   []*node         // in the order of Nodes
 
-	listeners listeners
-	operator  sync.WaitGroup // the failover manager
-	leave     context.CancelFunc
+	operator sync.WaitGroup // the failover manager
+	leave    context.CancelFunc
 }
 
 var _ service.Host = (*Cluster)(nil)

@@ -7,57 +7,17 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
 )
 
-// loopback is the address of the listeners for clients.
-var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
-// listeners has an address for each pair of client and node, in worlds whose nodes are not on
-// addresses of the proxy.
-type listeners struct {
-	mu sync.Mutex
-	at map[string]map[string]netip.AddrPort // by client and node or service
-}
-
-// ListenFor returns the address at which only this client reaches a node or the service.
-func (c *Cluster) ListenFor(client, target string) (netip.AddrPort, error) {
-	c.listeners.mu.Lock()
-	defer c.listeners.mu.Unlock()
-	if at, ok := c.listeners.at[client][target]; ok {
-		return at, nil
-	}
-	at, err := c.Proxy.AddListener(client, target, netip.AddrPortFrom(loopback, 0))
-	if err != nil {
-		return at, err
-	}
-	if c.listeners.at == nil {
-		c.listeners.at = map[string]map[string]netip.AddrPort{}
-	}
-	if c.listeners.at[client] == nil {
-		c.listeners.at[client] = map[string]netip.AddrPort{}
-	}
-	c.listeners.at[client][target] = at
-	return at, nil
-}
-
 // Enter registers a client with the proxy.
 func (c *Cluster) Enter(name string, _ int) error { return c.Proxy.AddClient(name, netip.Addr{}) }
 
-// Leave closes the listeners of a client.
-func (c *Cluster) Leave(client string) {
-	c.listeners.mu.Lock()
-	delete(c.listeners.at, client)
-	c.listeners.mu.Unlock()
-	c.Proxy.CloseListeners(client)
-}
-
 // PingFor pings a node through the listener of a client.
 func (c *Cluster) PingFor(ctx context.Context, client, to string, bytes int) error {
-	at, err := c.ListenFor(client, to)
+	at, err := c.Proxy.ListenerFor(client, to)
 	if err != nil {
 		return fmt.Errorf("ping %s: %w", to, err)
 	}
@@ -88,17 +48,17 @@ func (c *Cluster) StoreForClient(client string, hello guest.Hello, called map[st
 			"their place by the open request's addr_map, so faults on its links could not find it; "+
 			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
 	}
-	s, err := c.Store(func(target string) (netip.AddrPort, error) { return c.ListenFor(client, target) })
+	s, err := c.Store(func(target string) (netip.AddrPort, error) { return c.Proxy.ListenerFor(client, target) })
 	if hello.SourceAddress {
 		// Such a guest expects an address. Here its listeners identify it.
-		s.LocalAddr = loopback.String()
+		s.LocalAddr = "127.0.0.1"
 	}
 	if err != nil || !c.Topology().Discovers {
 		return s, err
 	}
 	s.AddrMap = map[string]string{}
 	for addr, node := range called {
-		at, err := c.ListenFor(client, node)
+		at, err := c.Proxy.ListenerFor(client, node)
 		if err != nil {
 			return s, err
 		}

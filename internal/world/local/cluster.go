@@ -155,9 +155,6 @@ func (c *Cluster) Enter(name string, index int) error {
 	return c.Proxy.AddClient(name, ip)
 }
 
-// Leave closes the listeners of a client.
-func (c *Cluster) Leave(name string) { c.Proxy.CloseListeners(name) }
-
 // Store returns the addresses for a guest by which faults on its links take effect:
 //
 //	it binds its connections       the announced addresses: its own address identifies it

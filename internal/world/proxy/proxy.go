@@ -197,8 +197,23 @@ func (p *Proxy) AddListenerTo(source, target string, addr, real netip.AddrPort) 
 	return p.listen(addr, &listener{source: source, target: target, real: real})
 }
 
-// CloseListeners closes the listeners of a source. Its connections stay open.
-func (p *Proxy) CloseListeners(source string) {
+// ListenerFor returns the address of a listener on loopback that only the source uses, to a target.
+func (p *Proxy) ListenerFor(source, target string) (netip.AddrPort, error) {
+	p.mu.Lock()
+	for l := range p.listeners {
+		if l.source == source && l.target == target && !l.real.IsValid() {
+			defer p.mu.Unlock()
+			return addrPort(l.listener.Addr()), nil
+		}
+	}
+	p.mu.Unlock()
+	return p.AddListener(source, target, netip.AddrPortFrom(loopback, 0))
+}
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// Leave closes the listeners of a source. Its connections stay open.
+func (p *Proxy) Leave(source string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for e := range p.listeners {

@@ -302,7 +302,7 @@ func TestEntryNamesTheSource(t *testing.T) {
 	l.must(l.proxy.Cut(t.Context(), []world.Link{{From: "c1", To: "n1"}}))
 	p.say("held")
 	l.atGate(world.Link{From: "c1", To: "n1"}, len("held\n"))
-	l.proxy.CloseListeners("c1")
+	l.proxy.Leave("c1")
 	if c, err := net.Dial("tcp4", at.String()); err == nil {
 		c.Close()
 		t.Error("the entry still listens")
