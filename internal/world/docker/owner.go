@@ -7,18 +7,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
-
-	"lockbench/service"
 )
 
 // The labels of all our objects. The machine is one of them, because an owner can only be checked on its machine,
@@ -72,44 +67,39 @@ func machine() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// leftovers are the objects of dead owners on this machine.
+// leftovers are the objects of dead owners on this machine, by their IDs.
 type leftovers struct {
-	of          map[string]*belongings // by owner
-	uncheckable int                    // objects of owners that cannot be checked from here
+	containers, networks []string
+	uncheckable          int // objects of owners that cannot be checked from here
 }
 
-// belongings are the containers and networks of one owner.
-type belongings struct{ containers, networks []string }
-
-func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error) {
-	found := leftovers{of: map[string]*belongings{}}
+// findLeftovers finds the objects of a dead owner; with an empty name, of all.
+func findLeftovers(ctx context.Context, api client.APIClient, owner string) (found leftovers, err error) {
 	here := machine()
 	dead := map[string]bool{} // by name
-	abandoned := func(labels map[string]string) *belongings {
+	abandoned := func(labels map[string]string) bool {
 		if labels[machineLabel] != here {
 			found.uncheckable++
-			return nil
+			return false
 		}
 		name := labels[ownerLabel]
 		if _, asked := dead[name]; !asked {
 			dead[name] = !alive(name)
 		}
-		if !dead[name] {
-			return nil
-		}
-		if found.of[name] == nil {
-			found.of[name] = &belongings{}
-		}
-		return found.of[name]
+		return dead[name]
 	}
-	mine := client.Filters{}.Add("label", ownerLabel)
+	label := ownerLabel
+	if owner != "" {
+		label += "=" + owner
+	}
+	mine := client.Filters{}.Add("label", label)
 	containers, err := api.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
 	if err != nil {
 		return found, fmt.Errorf("list containers: %w", err)
 	}
 	for _, c := range containers.Items {
-		if of := abandoned(c.Labels); of != nil {
-			of.containers = append(of.containers, c.ID)
+		if abandoned(c.Labels) {
+			found.containers = append(found.containers, c.ID)
 		}
 	}
 	networks, err := api.NetworkList(ctx, client.NetworkListOptions{Filters: mine})
@@ -117,8 +107,8 @@ func findLeftovers(ctx context.Context, api client.APIClient) (leftovers, error)
 		return found, fmt.Errorf("list networks: %w", err)
 	}
 	for _, n := range networks.Items {
-		if of := abandoned(n.Labels); of != nil {
-			of.networks = append(of.networks, n.ID)
+		if abandoned(n.Labels) {
+			found.networks = append(found.networks, n.ID)
 		}
 	}
 	return found, nil
@@ -131,19 +121,11 @@ func sweep(ctx context.Context, api client.APIClient) error {
 	ctx, cancel := contextWithLimit(ctx, stopLimit, "remove what a killed run has left behind")
 	defer cancel()
 	for {
-		found, err := findLeftovers(ctx, api)
+		found, err := findLeftovers(ctx, api, "")
 		if err != nil {
 			return err
 		}
-		var removed atomic.Bool
-		err = service.Each(slices.Collect(maps.Values(found.of)), func(b *belongings) error {
-			some, err := b.remove(ctx, api)
-			if some {
-				removed.Store(true)
-			}
-			return err
-		})
-		if err != nil || !removed.Load() {
+		if some, err := found.remove(ctx, api); err != nil || !some {
 			return err
 		}
 	}
@@ -151,14 +133,14 @@ func sweep(ctx context.Context, api client.APIClient) error {
 
 // remove removes the containers one after the other, see [Cluster].joining, and then the networks. It reports
 // whether the daemon removed anything.
-func (b *belongings) remove(ctx context.Context, api client.APIClient) (some bool, err error) {
-	for _, id := range b.containers {
+func (l leftovers) remove(ctx context.Context, api client.APIClient) (some bool, err error) {
+	for _, id := range l.containers {
 		if err := removeContainer(ctx, api, id); err != nil {
 			return some, err
 		}
 		some = true
 	}
-	for _, id := range b.networks {
+	for _, id := range l.networks {
 		switch err := removeNetwork(ctx, api, id); {
 		case errors.Is(err, errMiscounted):
 		case err != nil:

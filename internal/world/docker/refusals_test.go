@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,7 +140,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := behind(t, try.refusals...)
-			before, err := findLeftovers(t.Context(), w.state.provider.Client())
+			before, err := findLeftovers(t.Context(), w.state.provider.Client(), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,13 +153,13 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("got %q, want %q in one line", err, want)
 				}
 			}
-			after, err := findLeftovers(t.Context(), w.state.provider.Client())
+			after, err := findLeftovers(t.Context(), w.state.provider.Client(), "")
 			if err != nil {
 				t.Error(err)
 			}
-			for owner, left := range after.of {
-				if before.of[owner] == nil {
-					t.Errorf("left of %s: %v", owner, left)
+			for _, id := range append(after.containers, after.networks...) {
+				if !slices.Contains(append(before.containers, before.networks...), id) {
+					t.Errorf("%s is left", id)
 				}
 			}
 		})

@@ -31,14 +31,14 @@ func SweepAfter(ctx context.Context, life io.Reader, owner string) error {
 	defer cancel()
 	var failed error // until it has succeeded after all
 	for last := time.Now(); time.Since(last) < lateFor; {
-		found, err := findLeftovers(ctx, provider.Client())
-		failed = err
-		if mine := found.of[owner]; err == nil && mine != nil {
-			some, err := mine.remove(ctx, provider.Client())
-			if failed = err; some {
+		found, err := findLeftovers(ctx, provider.Client(), owner)
+		if err == nil {
+			var some bool
+			if some, err = found.remove(ctx, provider.Client()); some {
 				last = time.Now()
 			}
 		}
+		failed = err
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():

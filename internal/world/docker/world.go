@@ -229,10 +229,10 @@ func (w *World) Report(ctx context.Context) []string {
 		}
 		lines = append(lines, fmt.Sprintf("image %s, %d MB, from %s, %s", image.Name, image.Bytes>>20, image.From, how))
 	}
-	found, err := findLeftovers(ctx, s.provider.Client())
-	if err == nil && len(found.of) > 0 {
+	found, err := findLeftovers(ctx, s.provider.Client(), "")
+	if err == nil && len(found.networks) > 0 {
 		lines = append(lines, fmt.Sprintf("%d networks of earlier runs that the daemon does not let go of, although nothing is in them; "+
-			"they do no harm; when it is restarted (sudo systemctl restart docker), the next run removes them", len(found.of)))
+			"they do no harm; when it is restarted (sudo systemctl restart docker), the next run removes them", len(found.networks)))
 	}
 	if err == nil && found.uncheckable > 0 {
 		lines = append(lines, fmt.Sprintf("%d containers and networks belong to runs that cannot be seen from here; "+
