@@ -209,7 +209,7 @@ func TestSchemaRefusesWrongWords(t *testing.T) {
 // A scenario with a setting that lockbench decides, or an unknown setting, is rejected.
 func TestSettingsAreKnown(t *testing.T) {
 	for setting, want := range map[string]string{
-		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench asks servers without a password, and decides who may reach them; leave it out",
+		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench queries servers without a password, and decides who may reach them; leave it out",
 		"port: 1234":               "x.yaml:4:9: a scenario cannot set port: lockbench decides where servers listen",
 		"min-replicas-to-wirte: 1": `x.yaml:4:9: redis has no setting "min-replicas-to-wirte"; did you mean "min-replicas-to-write"?`,
 		"prot: 1":                  `redis has no setting "prot"; did you mean "proto-max-bulk-len"?`,

@@ -57,13 +57,6 @@ type Service interface {
 	OpenExternal(s Site, prefix string, h Host) ExternalServers
 }
 
-// Setting is a setting of a server. A scenario may give it a value unless Decided is set.
-type Setting struct {
-	Name, About string
-	// Decided is why lockbench itself decides the value.
-	Decided string
-}
-
 // Needs are the requirements for running a service on a machine.
 type Needs struct {
 	// Programs are the programs that a container must have; the first is the program of the nodes.

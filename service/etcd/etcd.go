@@ -7,6 +7,7 @@
 package etcd
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,6 +46,11 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
 var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`)
 

@@ -6,6 +6,7 @@
 package mariadb
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,6 +50,13 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting {
+	return append(operator.Settings(), service.ReadSettings(settingsText)...)
+}
 
 // The first version that is known to work: it has positions of transactions for each replica, and
 // built-in semi-synchronous replication.

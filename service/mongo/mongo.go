@@ -9,6 +9,7 @@
 package mongo
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -52,6 +53,11 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
 var (
 	mongodPattern = regexp.MustCompile(`(?m)^db version v(\d+)\.(\d+)\.(\S+)`)

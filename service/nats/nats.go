@@ -9,6 +9,7 @@
 package nats
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -48,6 +49,11 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
 var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`)
 

@@ -6,6 +6,7 @@
 package postgres
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,6 +48,13 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting {
+	return append(operator.Settings(), service.ReadSettings(settingsText)...)
+}
 
 // majorMin is the first version that applies a new primary_conninfo without a restart.
 const majorMin = 13

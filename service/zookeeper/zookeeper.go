@@ -10,6 +10,7 @@
 package zookeeper
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -48,6 +49,11 @@ var _ service.Service = Service{}
 func (Service) Name() string { return Name }
 
 func (Service) Topologies() []service.Topology { return topologies }
+
+//go:embed settings.txt
+var settingsText string
+
+func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
 // jvm are the flags that keep a server small and quick to start, and the class path.
 var jvm = []string{
