@@ -1,7 +1,5 @@
 package trial
 
-import "lockbench/nemesis"
-
 // Observer receives the events of a running trial, from several goroutines at once. An
 // observer that needs only some of them embeds [NoObserver].
 type Observer interface {
@@ -18,8 +16,6 @@ type Observer interface {
 	Warning(text string)
 	// Notes lists at the end the mistakes of clients that are not in the history, if any.
 	Notes(notes []string)
-	// Phase is called when a step of the plan reaches a phase.
-	Phase(phase nemesis.Phase, text string)
 }
 
 // NoObserver ignores all events and never ends a trial early.
@@ -27,10 +23,9 @@ type NoObserver struct{}
 
 var _ Observer = NoObserver{}
 
-func (NoObserver) Episode(int)                 {}
-func (NoObserver) Enough(int) bool             { return false }
-func (NoObserver) Granted()                    {}
-func (NoObserver) Fault(string)                {}
-func (NoObserver) Warning(string)              {}
-func (NoObserver) Notes([]string)              {}
-func (NoObserver) Phase(nemesis.Phase, string) {}
+func (NoObserver) Episode(int)     {}
+func (NoObserver) Enough(int) bool { return false }
+func (NoObserver) Granted()        {}
+func (NoObserver) Fault(string)    {}
+func (NoObserver) Warning(string)  {}
+func (NoObserver) Notes([]string)  {}

@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -53,7 +52,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 		}
 	}
 	background.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
-	background.Go(func() { watchStill(w, stop, p, given.Input) })
+	background.Go(func() { watchStuck(w, stop, p, given.Input) })
 	background.Go(func() { watchMemory(stop, p, given.Input) })
 	go func() {
 		for {
@@ -153,9 +152,10 @@ type parent struct {
 	NoObserver
 	mu      sync.Mutex
 	w       io.Writer
-	grants  atomic.Int64
-	asking  atomic.Bool // the trial waits for an answer, and the simulated clock is stopped
-	answers chan bool   // made outside the bubble, or virtual time would advance during the wait
+	grants  atomic.Int64 // since the last message
+	granted atomic.Int64 // all
+	asking  atomic.Bool  // the trial waits for an answer, and the simulated clock is stopped
+	answers chan bool    // made outside the bubble, or virtual time would advance during the wait
 	// asks is whether the parent wants to be asked. endsAfter is the last episode; 0: no
 	// episode is the last by number.
 	asks      bool
@@ -183,7 +183,7 @@ func (p *parent) Episode(n int)     { p.say(message{Episode: n}) }
 func (p *parent) Fault(text string) { p.say(message{Fault: text}) }
 func (p *parent) Warning(s string)  { p.say(message{Warning: s}) }
 func (p *parent) Notes(n []string)  { p.say(message{Notes: n}) }
-func (p *parent) Granted()          { p.grants.Add(1) }
+func (p *parent) Granted()          { p.grants.Add(1); p.granted.Add(1) }
 
 func (p *parent) Enough(episode int) bool {
 	if episode == p.endsAfter {
@@ -218,57 +218,19 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 	}
 }
 
-// watchStill ends the process when the simulated clock has stopped, which goroutines inside
-// the bubble cannot detect.
-func watchStill(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
-	still := stillness{each: stillLimit / 60, looks: 60, frozenLooks: 5, lookAt: sim.LookAt}
-	every(still.each, stop, func() {
-		why := still.look(w.Moved(), p.asking.Load())
-		if why == "" {
+// watchStuck ends the process when the simulation does not proceed.
+func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
+	var watch Watch
+	every(LookEvery, stop, func() {
+		if p.asking.Load() {
+			watch = Watch{}
 			return
 		}
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		fmt.Fprintf(os.Stderr, "%s\n", stacks)
-		p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", still.stood(), in.Lock.Name, in.Seed, why))
+		if why := watch.Look(w.Moved()+p.granted.Load(), "Try the lock on real servers, with --world local"); why != "" {
+			p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", watch.stood(), in.Lock.Name, in.Seed, why))
+		}
 	})
 }
-
-// stillness tells a stopped clock from a slow one. It counts checks instead of measuring
-// time, because an overloaded machine delays the checks as well as the clock.
-type stillness struct {
-	each        time.Duration // between two looks
-	looks       int           // in a row at which nothing has moved: too long, whatever the reason
-	frozenLooks int           // in a row at which nothing can move
-	lookAt      func() sim.Standstill
-
-	moved         int64
-	still, frozen int
-}
-
-// look returns why the run cannot continue, or an empty string.
-func (s *stillness) look(moved int64, asking bool) (why string) {
-	if moved != s.moved || asking {
-		s.moved, s.still, s.frozen = moved, 0, 0
-		return ""
-	}
-	s.still++
-	seen := s.lookAt()
-	if s.frozen++; !seen.Frozen() {
-		s.frozen = 0
-	}
-	const instead = "Try the lock on real servers, with --world local"
-	switch {
-	case s.frozen >= s.frozenLooks:
-		return seen.Told(instead)
-	case s.still >= s.looks:
-		return "a library computes forever, or waits for something outside the simulation. " + instead
-	}
-	return ""
-}
-
-// stood is how long the clock has been stopped.
-func (s *stillness) stood() time.Duration { return time.Duration(s.still) * s.each }
 
 // watchMemory ends the process when it needs more than GOMEMLIMIT in spite of the garbage
 // collector. A simulation that never ends does not wait for anything and would use all memory

@@ -2,6 +2,8 @@ package trial
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,10 +34,17 @@ import (
 type Subprocess struct {
 	Command []string // see [world.Description.Enclosure]
 	Instructions
-	// SilenceMax is how many seconds the process may print nothing if its clients are WASM
-	// guests. 0 means a minute.
+	// SilenceMax is how many seconds the process may print nothing. 0 means a minute.
 	SilenceMax int
 }
+
+const (
+	// beatEvery is how often a process prints at least one message.
+	beatEvery = time.Second
+	// silenceMax is how many of these periods may pass without a message. A process in which a WASM guest computes forever
+	// prints nothing: compiled guest code is not preempted, and the process has one processor.
+	silenceMax = 60
+)
 
 // Instructions are the first line that the process reads.
 type Instructions struct {
@@ -65,15 +74,11 @@ type message struct {
 	Sum         string `json:"sum,omitempty"` // the SHA-256 of the history
 }
 
-// stillLimit is how long, in real time, the simulated clock may stop before the trial
-// counts as stuck. The usual cause is a library that waits while it holds a mutex.
-const stillLimit = time.Minute
-
 // deterministic makes math/rand.Seed take effect, for libraries that draw from the global source.
 const deterministic = "randseednop=0"
 
 // Run runs the trial and returns the SHA-256 of its history. An error is a failure of the
-// harness. Run calls all methods of the observer except Phase.
+// harness.
 func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err error) {
 	lock := s.Input.Lock.Name
 	wrong := func(err error) (string, error) {
@@ -95,7 +100,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	}
 	// An interrupt lets the process undo its faults and close the history, which is then judged.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 2 * stillLimit
+	cmd.WaitDelay = 2 * silenceMax * beatEvery
 	var said lastOutput
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
@@ -113,37 +118,51 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	defer in.Close()
 	send := json.NewEncoder(in)
 	sendErr := send.Encode(s.Instructions)
-	watch := s.watch(cmd)
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		read := bufio.NewScanner(out)
+		read.Buffer(nil, 1<<20)
+		for read.Scan() {
+			lines <- bytes.Clone(read.Bytes())
+		}
+	}()
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
 	var last message
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		watch.heard()
-		var m message
-		if json.Unmarshal(lines.Bytes(), &m) != nil {
-			said.line(lines.Text())
-			continue
-		}
-		switch {
-		case m.Done:
-			last = m
-		case m.Fault != "":
-			observer.Fault(m.Fault)
-		case m.Warning != "":
-			observer.Warning(m.Warning)
-		case len(m.Notes) > 0:
-			observer.Notes(m.Notes)
-		case m.Episode > 0:
-			observer.Episode(m.Episode)
-		case m.Ask > 0:
-			sendErr = errors.Join(sendErr, send.Encode(answer{observer.Enough(m.Ask)}))
-		}
-		for range m.Grants {
-			observer.Granted()
+	var silent error
+	// Like a Watch, it counts ticks instead of measuring time.
+	for silence := 0; lines != nil; {
+		select {
+		case line, more := <-lines:
+			if !more {
+				lines = nil
+				continue
+			}
+			silence = 0
+			var m message
+			if json.Unmarshal(line, &m) != nil {
+				said.line(string(line))
+				continue
+			}
+			if m.Done {
+				last = m
+			}
+			if m.Ask > 0 {
+				sendErr = errors.Join(sendErr, send.Encode(answer{observer.Enough(m.Ask)}))
+			}
+			m.tell(observer)
+		case <-tick.C:
+			if silence++; silence == cmp.Or(s.SilenceMax, silenceMax) {
+				silent = fmt.Errorf("the process of the simulated run of %s with seed %d printed nothing for %v and was killed", lock, s.Input.Seed, time.Duration(silence)*beatEvery)
+				if file := s.Input.Lock.Module; file != "" {
+					silent = fmt.Errorf("%w: a client of the module %s probably computes forever", silent, file)
+				}
+				_ = cmd.Process.Kill() // the process may already have exited
+			}
 		}
 	}
 	waitErr := cmd.Wait()
-	silent := watch.end()
 	switch {
 	case last.Unsupported:
 		// Leave out the part that says where in the process the error occurred.
@@ -161,6 +180,23 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 		why = errors.New("exit status 0")
 	}
 	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a result: %w; %s", lock, s.Input.Seed, why, said.text())
+}
+
+// tell passes the progress in a message on.
+func (m message) tell(o Observer) {
+	switch {
+	case m.Fault != "":
+		o.Fault(m.Fault)
+	case m.Warning != "":
+		o.Warning(m.Warning)
+	case len(m.Notes) > 0:
+		o.Notes(m.Notes)
+	case m.Episode > 0:
+		o.Episode(m.Episode)
+	}
+	for range m.Grants {
+		o.Granted()
+	}
 }
 
 // lastOutput keeps the end of the output of a process.

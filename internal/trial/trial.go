@@ -307,7 +307,6 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 		e.Effect = p.Fault.Effect()
 	}
 	t.recorder.Record(e)
-	t.Observer.Phase(phase, text)
 	switch phase {
 	case nemesis.Bites:
 		t.Observer.Fault(p.Step.Fault + ": " + text)
