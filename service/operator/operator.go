@@ -64,7 +64,7 @@ func Topologies(name string) []service.Topology {
 // Settings returns the settings of the failover manager.
 func Settings() []service.Setting {
 	return []service.Setting{{
-		Name: FailoverAfter, About: "how long no node may reach the primary until a replica is promoted, where the topology is managed; lockbench's own choice is 1s",
+		Name: FailoverAfter, About: "how long no node may reach the primary until a replica is promoted, where the topology is managed; lockbench's default is 1s",
 	}}
 }
 
