@@ -25,6 +25,7 @@ const (
 	SummaryFile  = "summary.md"
 	JUnitFile    = "junit.xml"
 	HistoryFile  = "history.jsonl"
+	DrawingFile  = "violation.html" // next to a history: its first violation, operation by operation
 	LogsFolder   = "logs"
 	LatestLink   = "latest"
 )
@@ -190,6 +191,11 @@ func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 		return advise("write", path, err)
 	}
 	return nil
+}
+
+// WriteDrawing writes the drawing of a lock.
+func (b *Bundle) WriteDrawing(lock string, draw func(io.Writer) error) error {
+	return (&Bundle{Dir: filepath.Join(b.Dir, FolderName(lock))}).Write(DrawingFile, draw)
 }
 
 // WriteBytes writes a text as a file of the bundle atomically.

@@ -3,28 +3,28 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"lockbench/internal/history"
 )
 
-// harm are the writes of the two holders from the time when both held, and the writes that they undid.
+// harm are the writes of the two holders from the time when both held, and the writes that they undid. A write that was
+// undone need not be lost: another client that had read it may bring its effect back.
 type harm struct {
-	h *history.History
-	// writes has the writes of the story by the position of their invocation.
-	writes map[int]write
-	alone  bool // no two sessions held together
+	writes map[int]write // by the position of the invocation
+	alone  bool          // no two sessions held together
 }
 
 // write is one write of one of the holders.
 type write struct {
-	tenure  *tenure
+	client  string
 	value   int64
 	over    int64 // the value before
 	hasOver bool
-	lost    int // writes of others that this one undid
-	fenced  bool
+	undone  int    // the writes of others that this one undid
+	form    string // of the resource: plain or fenced
 	refused bool
 }
 
@@ -33,92 +33,85 @@ type write struct {
 // The workload reads a value and writes the next. A write therefore undoes the writes of others since its client's
 // read:
 //
-//	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes lost
+//	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes undone
 //
 // A history that does not record reads is counted by values instead: writing 18
 // over 102 undoes 85 steps.
 func measureHarm(s *story) harm {
-	m := harm{h: s.h, writes: map[int]write{}, alone: !s.together}
+	m := harm{writes: map[int]write{}, alone: !s.together}
 	if s.a == nil {
 		return m
 	}
-	keys := map[string]string{}
+	type access struct {
+		history.Op
+		session *history.Session
+	}
+	var all []access
 	for _, session := range s.h.Sessions {
-		if slices.Contains(session.Keys, s.key) {
-			keys[session.Name] = s.key
+		if !slices.Contains(session.Keys, s.key) {
+			continue
+		}
+		for _, op := range session.Ops {
+			if (op.F == history.FRead || op.F == history.Write) && op.Return >= 0 && op.Return <= s.ends {
+				all = append(all, access{op, session})
+			}
 		}
 	}
-	type form struct { // of the resource: plain or fenced
+	slices.SortFunc(all, func(a, b access) int { return a.Return - b.Return })
+	type state struct {
 		value    int64
 		hasValue bool
-		writes   int            // applied so far
-		read     map[string]int // by session: writes at its last read
+		writes   int                      // applied so far
+		read     map[*history.Session]int // writes at its last read
 	}
-	forms := map[string]*form{}
-	called := map[history.Process]int{}
-	for pos := 0; pos <= s.ends; pos++ {
-		e := s.h.At(pos)
-		if e.F != history.FRead && e.F != history.Write || keys[e.Session] == "" {
-			continue
+	states := map[string]*state{}
+	for _, op := range all {
+		form := s.form(op.Op)
+		now := states[form]
+		if now == nil {
+			now = &state{read: map[*history.Session]int{}}
+			states[form] = now
 		}
-		if e.Type == history.Invoke {
-			called[e.Process] = pos
-			continue
-		}
-		call, ok := called[e.Process]
-		if !ok {
-			continue
-		}
-		invoked := s.h.At(call)
-		name := cmp.Or(e.Resource, invoked.Resource, history.Plain)
-		f := forms[name]
-		if f == nil {
-			f = &form{read: map[string]int{}}
-			forms[name] = f
-		}
-		if e.F == history.FRead {
-			if e.Type == history.OK {
-				f.read[e.Session] = f.writes
+		if op.F == history.FRead {
+			if op.Outcome == history.Done {
+				now.read[op.session] = now.writes
 			}
 			continue
 		}
-		w := write{over: f.value, hasOver: f.hasValue, fenced: name == history.Fenced}
-		if value := cmp.Or(e.Value, invoked.Value); value != nil {
+		w := write{over: now.value, hasOver: now.hasValue, form: form, refused: op.Outcome == history.Failed}
+		if value := cmp.Or(s.h.At(op.Return).Value, s.h.At(op.Invoke).Value); value != nil {
 			w.value = *value
 		}
-		w.tenure = s.holder(e.Session)
-		switch e.Type {
-		case history.OK:
-			if since, ok := f.read[e.Session]; ok {
-				w.lost = f.writes - since
+		switch op.Outcome {
+		case history.Done:
+			if since, ok := now.read[op.session]; ok {
+				w.undone = now.writes - since
 			} else if w.hasOver && w.value <= w.over {
-				w.lost = int(w.over - w.value + 1)
+				w.undone = int(w.over - w.value + 1)
 			}
-			f.writes++
-			f.value, f.hasValue = w.value, true
-			// A client does not lose its own writes.
-			f.read[e.Session] = f.writes
-		case history.Fail:
-			w.refused = true
-		default:
+			now.writes++
+			now.value, now.hasValue = w.value, true
+			now.read[op.session] = now.writes // a client does not undo its own writes
+		case history.Maybe:
 			continue
 		}
-		if w.tenure != nil && pos > s.meets {
-			m.writes[call] = w
+		for _, t := range s.holders() {
+			if t.session == op.session && op.Return > s.meets {
+				w.client = t.name
+				m.writes[op.Invoke] = w
+			}
 		}
 	}
 	return m
 }
 
-// holder is the holder with a session's name, or nil.
-func (s *story) holder(session string) *tenure {
-	switch {
-	case s.a != nil && s.a.session.Name == session:
-		return s.a
-	case s.b != nil && s.b.session.Name == session:
-		return s.b
+// form is the form of the resource, plain or fenced, of a read or write.
+func (s *story) form(op history.Op) string {
+	answered := ""
+	if op.Return >= 0 {
+		answered = s.h.At(op.Return).Resource
 	}
-	return nil
+	return cmp.Or(answered, s.h.At(op.Invoke).Resource, history.Plain)
 }
 
 // write describes a write of a holder, with a note on what it undid. bad reports a write that was refused or undid
@@ -128,44 +121,47 @@ func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 	if !ok {
 		return "writes", "", false
 	}
-	value := strconv.FormatInt(w.value, 10)
+	what = "writes " + strconv.FormatInt(w.value, 10)
 	switch {
-	case w.refused && w.fenced:
-		return "writes " + value + ": the fenced resource refuses", "", true
+	case w.refused && w.form == history.Fenced:
+		return what + ": the fenced resource refuses", "", true
 	case w.refused:
-		return "writes " + value + ": refused", "", true
-	case w.lost > 0 && w.hasOver:
-		return "writes " + value + " over " + strconv.FormatInt(w.over, 10), Plural(w.lost, "write") + " lost", true
+		return what + ": refused", "", true
+	case w.undone > 0 && w.hasOver:
+		return what + " over " + strconv.FormatInt(w.over, 10), Plural(w.undone, "write") + " undone", true
 	}
-	return "writes " + value, "", false
+	return what, "", false
 }
 
 // words sum up the harm.
 func (m *harm) words() string {
-	var lost, refused int
-	var worst *write
+	plain := false
 	for _, w := range m.writes {
-		if w.refused {
+		plain = plain || w.form != history.Fenced
+	}
+	var worst write
+	undone, refused := 0, 0
+	for _, at := range slices.Sorted(maps.Keys(m.writes)) {
+		switch w := m.writes[at]; {
+		case w.refused:
 			refused++
-			continue
-		}
-		if w.fenced && m.bothForms() {
-			continue // the plain form shows the same loss
-		}
-		lost += w.lost
-		if w.lost > 0 && (worst == nil || w.lost > worst.lost) {
-			worst = &w
+		case plain && w.form == history.Fenced: // the plain form shows the same harm
+		default:
+			undone += w.undone
+			if w.undone > worst.undone {
+				worst = w
+			}
 		}
 	}
-	var fence string
+	fence := ""
 	if refused > 0 {
-		fence = fmt.Sprintf("the fenced resource refused %s", Plural(refused, "write"))
+		fence = "the fenced resource refused " + Plural(refused, "write")
 	}
 	switch {
-	case worst != nil:
-		text := fmt.Sprintf("%s lost", Plural(lost, "write"))
+	case undone > 0:
+		text := Plural(undone, "write") + " undone"
 		if worst.hasOver {
-			text += fmt.Sprintf(": %s wrote %d over %d", worst.tenure.name, worst.value, worst.over)
+			text += fmt.Sprintf(": %s wrote %d over %d", worst.client, worst.value, worst.over)
 		}
 		if fence != "" {
 			text += "; " + fence
@@ -173,30 +169,10 @@ func (m *harm) words() string {
 		return text + "."
 	case fence != "":
 		return "none: " + fence + "."
-	case len(m.writes) > 0 && !m.alone:
+	case m.alone:
+		return ""
+	case len(m.writes) > 0:
 		return "none: neither wrote over what the other had written."
 	}
-	if m.alone {
-		return ""
-	}
 	return "none: neither wrote while both held."
-}
-
-// bothForms reports whether both the plain and the fenced form were written to.
-func (m *harm) bothForms() bool {
-	var plain, fenced bool
-	for _, w := range m.writes {
-		plain, fenced = plain || !w.fenced, fenced || w.fenced
-	}
-	return plain && fenced
-}
-
-// invocation finds the call that an answer belongs to.
-func (m *harm) invocation(index int, session string) *history.Event {
-	for pos := m.h.Position(index); pos >= 0; pos-- {
-		if e := m.h.At(pos); e.Type == history.Invoke && e.Session == session && e.F == history.Write {
-			return e
-		}
-	}
-	return nil
 }

@@ -183,7 +183,7 @@ func (s Screen) legend(titles []string, rows [][]string) string {
 		}
 	}
 	if slices.Contains(titles, "LOST") {
-		parts = append(parts, "lost: writes that others undid")
+		parts = append(parts, "lost: writes missing at the end")
 	}
 	parts = append(parts, "outage: longest time without a grant", "p99: of acquiring")
 	return strings.Join(parts, " · ")
@@ -322,16 +322,4 @@ func (s Screen) paragraph(b *bytes.Buffer, p paint, before, text string) {
 		}
 		s.line(b, noPaint, line)
 	}
-}
-
-// clipMiddle cuts a name in the middle: redlock/nodes=3 and redlock/nodes=5 differ
-// at the end, redlock and redisson at the beginning.
-func clipMiddle(s string, widthMax int) string {
-	if width(s) <= widthMax || widthMax < 3 {
-		return clip(s, widthMax)
-	}
-	runes := []rune(s)
-	tail := (widthMax - 1) / 2
-	head := widthMax - 1 - tail
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,9 +19,9 @@ const linesMax = 12
 //	   1.602 s  fault     lag: redis-2 and redis-3 hear nothing from redis-1    :388
 //	   1.911 s  client 3  acquires "a", lease 8 s, until 9.904 s              ┐ :414
 //	   4.212 s  client 5  acquires "a"                         both hold from ┤ :431
-//	   7.322 s  client 3  writes 18 over 102                   85 writes lost ┘ :866
+//	   7.322 s  client 3  writes 18 over 102                 85 writes undone ┘ :866
 //	   Why      Client 3 had 5.692 s of its lease left and no sign of loss: the lock was granted twice.
-//	   Harm     85 writes to "a" were lost.
+//	   Harm     85 writes undone: client 3 wrote 18 over 102.
 //
 // It has the events that concern the finding's key: both holders, the faults in effect, the changes of role.
 type Counterexample struct {
@@ -31,7 +30,7 @@ type Counterexample struct {
 	Label string `json:"label,omitempty"` // class and episode
 	Lines []Line `json:"lines,omitempty"` // the steps
 	Why   string `json:"why,omitempty"`   // the reason for the class
-	Harm  string `json:"harm,omitempty"`  // the writes that it erased
+	Harm  string `json:"harm,omitempty"`  // the writes that it undid
 	Scene Scene  `json:"scene,omitzero"`  // its place in the history
 }
 
@@ -64,17 +63,14 @@ func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
 	}
 	s := newStory(h, f)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
-	sentences := len(wrapTold("Why", c.Why)) + len(wrapTold("Harm", c.Harm))
-	for _, r := range keepRows(joinRows(s.rows()), linesMax-1-sentences) {
-		c.Lines = append(c.Lines, Line{
-			AtNS: int64(h.At(r.at).Time), Who: r.who, What: r.what, Note: r.note, Bracket: r.bracket, Event: h.At(r.at).Index, Number: h.Line(r.at),
-		})
+	most := linesMax - 1
+	for _, d := range c.sentences() {
+		most -= 1 + strings.Count(d.What, "\n")
 	}
+	c.Lines = s.lines(most)
 	c.Scene = Scene{Key: s.key, From: h.At(s.begin()).Index, Meets: h.At(s.meets).Index, To: h.At(s.ends).Index}
-	for _, t := range []*tenure{s.a, s.b} {
-		if t != nil {
-			c.Scene.Sessions = append(c.Scene.Sessions, t.session.Name)
-		}
+	for _, t := range s.holders() {
+		c.Scene.Sessions = append(c.Scene.Sessions, t.session.Name)
 	}
 	return c
 }
@@ -96,18 +92,17 @@ type story struct {
 	meets int
 	// ends is the last position of the story.
 	ends int
-	harm harm
+	// faults are those that began by then, in order. Later positions are -1.
+	faults []history.Fault
+	harm   harm
 }
 
 func newStory(h *history.History, f checker.Finding) *story {
 	s := &story{h: h, holds: hold.Find(h, false), finding: f, key: f.Key, meets: h.Position(f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
-		for _, session := range h.Sessions {
-			if session.Name == name {
-				concerned = append(concerned, newTenure(s.holds, session))
-				break
-			}
+		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
+			concerned = append(concerned, newTenure(s.holds, h.Sessions[i]))
 		}
 	}
 	slices.SortStableFunc(concerned, func(x, y *tenure) int { return x.granted - y.granted })
@@ -122,9 +117,7 @@ func newStory(h *history.History, f checker.Finding) *story {
 	}
 	if len(concerned) > 0 {
 		s.a = concerned[0]
-		if s.key == "" {
-			s.key = s.a.session.Keys[0]
-		}
+		s.key = cmp.Or(s.key, s.a.session.Keys[0])
 	}
 	if len(concerned) > 1 {
 		s.b = concerned[len(concerned)-1]
@@ -136,8 +129,33 @@ func newStory(h *history.History, f checker.Finding) *story {
 		}
 	}
 	s.ends = s.end()
+	for _, f := range h.Faults {
+		if f.Begins > s.ends || !f.Began() {
+			continue
+		}
+		if f.Bites > s.ends {
+			f.Bites = -1
+		}
+		if f.Healed > s.ends {
+			f.Healed = -1
+		}
+		s.faults = append(s.faults, f)
+	}
 	s.harm = measureHarm(s)
 	return s
+}
+
+// holders are a and b, as far as there are any.
+func (s *story) holders() []*tenure {
+	return slices.DeleteFunc([]*tenure{s.a, s.b}, func(t *tenure) bool { return t == nil })
+}
+
+// begin is the position of the grant in question.
+func (s *story) begin() int {
+	if s.a == nil {
+		return s.meets
+	}
+	return s.a.granted
 }
 
 // end is the position at which the overlap has shown its effect: a's first operation after both held, and its
@@ -147,57 +165,12 @@ func (s *story) end() int {
 	if s.a == nil {
 		return end
 	}
-	if op, ok := s.a.firstOp(s.meets, history.Write); ok {
-		end = max(end, op.Invoke, op.Return)
-	}
-	if op, ok := s.a.firstOp(s.meets, history.Release); ok {
-		end = max(end, op.Invoke, op.Return)
+	for _, f := range []string{history.Write, history.Release} {
+		if op, ok := s.a.firstOp(s.meets, f); ok {
+			end = max(end, op.Invoke, op.Return)
+		}
 	}
 	return end
-}
-
-// lostUpdateRule is the rule of a write that undid others. Its sessions need not have overlapped, so the title is the
-// text of the finding.
-const lostUpdateRule = "lost-update"
-
-// overtakenRule is the rule of a grant to a client before one that had waited for longer. The story is about the
-// grant, because the waiter may never have held.
-const overtakenRule = "overtaken"
-
-func (s *story) lock() string { return cmp.Or(OneLine(s.h.Header.Lock), "the lock") }
-
-// title is the violation in one line.
-func (s *story) title() string {
-	lock, key := s.lock(), quoteKey(s.key)
-	a, b := s.a, s.b
-	switch {
-	case s.waiter != "" && a != nil:
-		return fmt.Sprintf("%s granted %s to %s before %s, which had waited for longer", lock, key, a.name, s.waiter)
-	case !s.together || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
-		return lock + ": " + OneLine(s.finding.Text)
-	case s.finding.Class == checker.Overstay:
-		late, other := s.late()
-		return fmt.Sprintf("%s: %s worked on %s after its lease, while %s held it", lock, late.name, key, other.name)
-	case s.finding.Rule == "too-many-permits":
-		return fmt.Sprintf("%s granted %s to %s beyond its permits", lock, key, b.name)
-	case a.session.Mode != b.session.Mode:
-		return fmt.Sprintf("%s granted %s %s to %s while %s held it %s", lock, key, b.session.Mode, b.name, a.name, a.session.Mode)
-	}
-	return fmt.Sprintf("%s granted %s to %s while %s held it", lock, key, b.name, a.name)
-}
-
-// label is class and episode: "double-grant, episode 1".
-func (s *story) label() string {
-	var parts []string
-	if s.finding.Class != checker.NoClass {
-		parts = append(parts, s.finding.Class.String())
-	} else if s.finding.Rule != "" {
-		parts = append(parts, clip(OneLine(s.finding.Rule), 30))
-	}
-	if episode, ok := s.h.EpisodeAt(s.h.Position(s.finding.Event)); ok {
-		parts = append(parts, fmt.Sprintf("episode %d", episode))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
@@ -217,42 +190,20 @@ func (s *story) late() (late, other *tenure) {
 	return s.a, s.b
 }
 
-// faults are the faults up to the end of the story, in the order in which they began. Later positions are -1.
-func (s *story) faults() []history.Fault {
-	var all []history.Fault
-	for _, f := range s.h.Faults {
-		if f.Begins > s.ends {
-			break
-		}
-		if !f.Began() {
-			continue
-		}
-		if f.Bites > s.ends {
-			f.Bites = -1
-		}
-		if f.Healed > s.ends {
-			f.Healed = -1
-		}
-		all = append(all, f)
-	}
-	return all
+// strikes reports whether a fault affects the client of a holder.
+func (s *story) strikes(f history.Fault) bool {
+	return slices.ContainsFunc(s.holders(), func(t *tenure) bool { return f.Strikes(t.session.Client) })
 }
 
-// concerns reports whether a fault affects a server or one of the clients of this story.
+// concerns reports whether a fault affects a server or one of the holders.
 func (s *story) concerns(f history.Fault) bool {
-	for _, target := range f.Targets {
-		if !history.ParseParty(target).IsClient() || s.a == nil || f.Strikes(s.a.session.Client) || s.b != nil && f.Strikes(s.b.session.Client) {
-			return true
-		}
-	}
-	return len(f.Targets) == 0
+	return len(f.Targets) == 0 || s.a == nil || s.strikes(f) ||
+		slices.ContainsFunc(f.Targets, func(name string) bool { return !history.ParseParty(name).IsClient() })
 }
 
 // pauseOf is the last pause of a holder's client after its acquire began.
 func (s *story) pauseOf(t *tenure) (history.Fault, bool) {
-	all := s.faults()
-	for i := len(all) - 1; i >= 0; i-- {
-		f := all[i]
+	for _, f := range slices.Backward(s.faults) {
 		if f.Pauses() && f.Strikes(t.session.Client) && (f.Healed < 0 || f.Healed > t.session.Acquire.Invoke) {
 			return f, true
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -18,21 +17,11 @@ type tenure struct {
 	granted int    // position of the answer that granted, or of the invocation if there is none
 }
 
-// leaseKind is what a client knows about the end of a lease.
-type leaseKind uint8
-
-const (
-	unknownLease leaseKind = iota // the start of the lease is unknown
-	noLease                       // it never ends by itself
-	knownLease                    // it ends at the deadline
-	renewedLease                  // its library renews it
-)
-
 // lease is the lease of a client as it knew it at a position.
 type lease struct {
-	kind     leaseKind
-	deadline time.Duration // known
-	length   time.Duration // of the request or the renewal; 0 if unknown
+	kind     hold.LeaseKind // Waited if its end is unknown
+	deadline time.Duration  // of a bounded lease
+	length   time.Duration  // of the request or the renewal; 0 if unknown
 }
 
 func newTenure(b *hold.Book, s *history.Session) *tenure {
@@ -47,16 +36,15 @@ func clientName(client int32) string { return "client " + strconv.Itoa(int(clien
 
 // lease is the lease at a position, with the renewals up to then.
 func (t *tenure) lease(at int) lease {
-	first, last := t.hold.LeaseEnd(at)
-	l := lease{length: t.hold.Lease.Length}
-	switch {
+	l := lease{kind: hold.Waited, length: t.hold.Lease.Length}
+	switch first, last := t.hold.LeaseEnd(at); {
 	case t.hold.Renewed():
-		l.kind = renewedLease
+		l.kind = hold.Renewed
 		return l
 	case first == hold.Never:
-		l.kind = noLease
+		l.kind = hold.NoLease
 	case first == last:
-		l.kind, l.deadline = knownLease, first
+		l.kind, l.deadline = hold.Bounded, first
 	}
 	for _, op := range t.session.Ops {
 		if op.F == history.Renew && op.Outcome == history.Done && op.Return <= at {
@@ -68,21 +56,19 @@ func (t *tenure) lease(at int) lease {
 
 // words describe a lease after its acquire.
 func (l lease) words() string {
-	switch {
-	case l.kind == renewedLease && l.length > 0:
-		return fmt.Sprintf(", lease %s, renewed by its library", Length(l.length))
-	case l.kind == renewedLease:
-		return ", renewed by its library"
-	case l.kind == knownLease && l.length > 0:
-		return fmt.Sprintf(", lease %s, until %s", Length(l.length), Stamp(l.deadline))
-	case l.kind == knownLease:
-		return ", until " + Stamp(l.deadline)
-	case l.kind == noLease:
-		return ", no lease"
-	case l.length > 0:
-		return fmt.Sprintf(", lease %s", Length(l.length))
+	text := ""
+	if l.length > 0 && l.kind != hold.NoLease {
+		text = ", lease " + Length(l.length)
 	}
-	return ""
+	switch l.kind {
+	case hold.Renewed:
+		text += ", renewed by its library"
+	case hold.Bounded:
+		text += ", until " + Stamp(l.deadline)
+	case hold.NoLease:
+		text += ", no lease"
+	}
+	return text
 }
 
 // firstOp is the first operation f that was invoked after a position.
@@ -110,5 +96,28 @@ func (t *tenure) lastWork(limit int) int {
 func (t *tenure) overstayed(limit int) bool {
 	work := t.lastWork(limit)
 	l := t.lease(work)
-	return l.kind == knownLease && t.h.At(work).Time > l.deadline
+	return l.kind == hold.Bounded && t.h.At(work).Time > l.deadline
+}
+
+// LeaseEnd is the end of a session's lease as far as its client knew. known is false if the lock has no lease, the
+// library renews it, or its end is unknown.
+func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
+	l := newTenure(holds, s).lease(len(holds.History.Events))
+	return l.deadline, l.kind == hold.Bounded
+}
+
+// HoldEnd is the position at which a session stopped holding: its release, its client's death, or the end of the
+// history. why is the reason in words.
+func HoldEnd(h *history.History, s *history.Session) (end int, why string) {
+	end, why = len(h.Events)-1, "to the end"
+	for _, op := range s.Ops {
+		if op.F == history.Release {
+			end, why = op.Invoke, "released"
+			break
+		}
+	}
+	if s.DiedAt >= 0 && s.DiedAt < end && s.DiedAt >= s.Acquire.Return {
+		end, why = s.DiedAt, "its client died"
+	}
+	return end, why
 }
