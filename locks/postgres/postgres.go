@@ -137,7 +137,7 @@ const (
 // grants, which is the token. One statement takes a row that is new or whose end has passed.
 func NewRow() locks.Opener {
 	row := sqllock.Row{
-		Name: "pg-row", Fenced: true, Renew: renewRow, Free: freeRow,
+		Name: "pg-row", Renew: renewRow, Free: freeRow,
 		Table: sqllock.Table{Create: createRows, Missing: answers(undefinedTable), Exists: answers(uniqueViolation, duplicateTable)},
 		Take: func(ctx context.Context, on sqllock.Conn, name, holder string, ttl time.Duration) (number int64, err error) {
 			err = on.QueryRowContext(ctx, takeRow, name, holder, ttl.Microseconds()).Scan(&number)
