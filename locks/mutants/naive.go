@@ -11,6 +11,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/goredis"
+	"lockbench/locks/internal/plain"
 )
 
 // The locks of this file are those that people write first. The catalog offers them like any other lock. Each lacks one
@@ -42,7 +43,10 @@ func SetDel() locks.Opener { return open("set-del", setDel)() }
 // A client that is stopped there for longer than it waits for answers may find, when it wakes, that its time is up and that
 // the answer has come; which of the two it sees first is chance. With a long patience it sees the answer.
 func GetDel(patience time.Duration) locks.Opener {
-	return open("get-del", func(t *token) { t.patience, t.disown = patience, getThenDel })()
+	return open("get-del", func(t *token) {
+		freeing(getThenDel)(t)
+		t.patience = patience
+	})()
 }
 
 // GetsetTime returns the opener of getset-time, from the days before SET NX:
@@ -58,28 +62,27 @@ func GetsetTime() locks.Opener { return open("getset-time", getsetTime)() }
 // ownerless is a lock whose key does not tell its owner. After a claim without an answer its client cannot know whether the
 // key is its own, so it has no lease to clean up with.
 func ownerless(t *token) {
-	t.patience = 0
+	t.patience, t.Ownerless = 0, true
 	t.value = func(string) string { return "1" }
-	t.disown = del
-	t.doubt = func(_ *tokenLease, err error) (locks.Lease, error) { return nil, err }
+	freeing(del)(t)
 }
 
 func setnxExpire(t *token) {
 	ownerless(t)
-	t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-		if n, err := t.number(ctx, "setnx", l.key, l.token); err != nil || n == 0 {
+	t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+		if n, err := t.number(ctx, "setnx", l.Key, l.Token); err != nil || n == 0 {
 			return false, err
 		}
 		command, n := expiry(ttl, "expire", "pexpire")
-		return true, goredis.Do(ctx, t.redis, command, l.key, n).Err()
+		return true, goredis.Do(ctx, t.redis, command, l.Key, n).Err()
 	}
 }
 
 func setDel(t *token) {
 	ownerless(t)
-	t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+	t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 		unit, n := expiry(ttl, "ex", "px")
-		return t.set(ctx, l.key, l.token, "nx", unit, n)
+		return t.set(ctx, l.Key, l.Token, "nx", unit, n)
 	}
 }
 
@@ -91,12 +94,12 @@ func expiry(ttl time.Duration, seconds, millis string) (unit string, n int64) {
 	return millis, ttl.Milliseconds()
 }
 
-func getThenDel(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-	owner, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
+func getThenDel(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+	owner, err := goredis.Do(ctx, t.redis, "get", l.Key).Text()
 	if errors.Is(err, redis.Nil) {
 		return false, nil
 	}
-	if err != nil || owner != l.token {
+	if err != nil || owner != l.Token {
 		return false, err
 	}
 	return del(ctx, t, l)
@@ -108,13 +111,13 @@ func getThenDel(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error
 // the two were apart.
 func getsetTime(t *token) {
 	ownerless(t)
-	t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+	t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 		now := t.now()
-		l.token = strconv.FormatInt(now.Add(ttl).UnixMilli(), 10)
-		if n, err := t.number(ctx, "setnx", l.key, l.token); err != nil || n == 1 {
+		l.Token = strconv.FormatInt(now.Add(ttl).UnixMilli(), 10)
+		if n, err := t.number(ctx, "setnx", l.Key, l.Token); err != nil || n == 1 {
 			return n == 1, err
 		}
-		seen, err := goredis.Do(ctx, t.redis, "get", l.key).Text()
+		seen, err := goredis.Do(ctx, t.redis, "get", l.Key).Text()
 		if errors.Is(err, redis.Nil) {
 			return false, nil // released just now; the next try will find it free
 		}
@@ -128,14 +131,14 @@ func getsetTime(t *token) {
 		if end >= now.UnixMilli() {
 			return false, nil
 		}
-		before, err := goredis.Do(ctx, t.redis, "getset", l.key, l.token).Text()
+		before, err := goredis.Do(ctx, t.redis, "getset", l.Key, l.Token).Text()
 		if errors.Is(err, redis.Nil) {
 			return true, nil // released in between
 		}
 		return before == seen, err // or another client took the ended lease first
 	}
-	t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-		if end, err := strconv.ParseInt(l.token, 10, 64); err != nil || end <= t.now().UnixMilli() {
+	t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
+		if end, err := strconv.ParseInt(l.Token, 10, 64); err != nil || end <= t.now().UnixMilli() {
 			return false, err // the key is left to the client that takes it over
 		}
 		return del(ctx, t, l)

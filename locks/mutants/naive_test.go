@@ -205,7 +205,7 @@ func TestGetsetTimeBelievesTheClock(t *testing.T) {
 	a, _ := connect(t, GetsetTime(), s, 1)
 	b, _ := connect(t, GetsetTime(), s, 2)
 	held := acquire(t, a, time.Minute)
-	b.(*tokenClient).now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+	b.(*token).now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 	wrong := acquire(t, b, time.Minute)
 	if end := wrong.(locks.Bounded).Until(); time.Until(end) > time.Minute {
 		t.Errorf("B takes its lease of a minute for %v long: its wall clock says when others may take over, and not how long", time.Until(end))
@@ -225,10 +225,9 @@ func TestGetsetTimeTakesOver(t *testing.T) {
 	later := time.Now().Add(2 * time.Minute)
 	late := acquire(t, a, time.Minute)
 	for _, l := range []locks.Locker{a, b, c} {
-		l.(*tokenClient).now = func() time.Time { return later }
+		l.(*token).now = func() time.Time { return later }
 	}
-	c.(*tokenClient).now = func() time.Time { return later.Add(time.Millisecond) }
-	late.(*tokenLease).client.now = func() time.Time { return later }
+	c.(*token).now = func() time.Time { return later.Add(time.Millisecond) }
 
 	var byC error
 	wire.Before("getset", func() error {

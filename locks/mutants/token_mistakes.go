@@ -10,6 +10,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/goredis"
+	"lockbench/locks/internal/plain"
 )
 
 // tokenLocks are the mutants of one key.
@@ -33,82 +34,82 @@ func tokenLocks() []Mutant {
 		// Taking.
 		plainly("exists-then-set", "checks that the key does not exist, and sets it in a second request",
 			Wrong{Bug: "W-1", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				if n, err := t.number(ctx, "exists", l.key); err != nil || n > 0 {
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				if n, err := t.number(ctx, "exists", l.Key); err != nil || n > 0 {
 					return false, err
 				}
-				return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
+				return t.set(ctx, l.Key, l.Token, "px", ttl.Milliseconds())
 			})),
 		plainly("answer-ignored", "sets the key if absent, and does not look at the answer",
 			Wrong{Bug: "W-2", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				_, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				_, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				return true, err
 			})),
 		plainly("name-of-its-own", "puts the client's number into the key, as a prefix for each pool does",
 			Wrong{Bug: "W-3", Scenario: "steady", Class: "double-grant"},
 			func(t *token) {
-				t.key = func(t *tokenClient, name string) string { return "{" + name + "}:" + strconv.Itoa(t.id) }
+				t.key = func(t *token, name string) string { return "{" + name + "}:" + strconv.Itoa(t.id) }
 			}),
 		plainly("impatient-thief", "deletes the key after its third refusal, as if the holder were dead",
 			Wrong{Bug: "W-4", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				if err != nil || granted {
-					t.again(l.key)
+					t.again(l.Key)
 					return granted, err
 				}
-				if t.turn(l.key) < 3 {
+				if t.turn(l.Key) < 3 {
 					return false, nil
 				}
-				if _, err := t.number(ctx, "del", l.key); err != nil {
+				if _, err := t.number(ctx, "del", l.Key); err != nil {
 					return false, err
 				}
-				return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 			})),
 		plainly("takeover-by-old-reading", "notes the end of another lease, and takes the lock at that time without a check",
 			Wrong{Bug: "W-25", Known: "storj #557", Scenario: "late-request", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				if t.due(l.key) {
-					return t.set(ctx, l.key, l.token, "px", ttl.Milliseconds())
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				if t.due(l.Key) {
+					return t.set(ctx, l.Key, l.Token, "px", ttl.Milliseconds())
 				}
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				if err != nil || granted {
 					return granted, err
 				}
-				left, err := t.number(ctx, "pttl", l.key)
+				left, err := t.number(ctx, "pttl", l.Key)
 				if err == nil && left > 0 {
-					t.note(l.key, time.Now().Add(time.Duration(left)*time.Millisecond))
+					t.note(l.Key, time.Now().Add(time.Duration(left)*time.Millisecond))
 				}
 				return false, err
 			})),
 		plainly("remembered-grant", "a client that held within the last lease counts itself as the holder, without a request",
 			Wrong{Bug: "W-5", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				if t.turn(l.key) > 1 {
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				if t.turn(l.Key) > 1 {
 					return true, nil
 				}
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				if !granted {
-					t.again(l.key)
+					t.again(l.Key)
 				}
 				return granted, err
 			})),
 		plainly("del-when-refused", "cleans up after a refusal, by deleting the key",
 			Wrong{Bug: "W-6", Scenario: "steady", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				if err == nil && !granted {
-					_, err = t.number(ctx, "del", l.key)
+					_, err = t.number(ctx, "del", l.Key)
 				}
 				return granted, err
 			})),
 		plainly("refusal-renews", "a refused try extends the lease of the holder",
 			Wrong{Bug: "W-7", Scenario: "kill-holder", Class: "no-progress"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				if err == nil && !granted {
-					_, err = t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
+					_, err = t.number(ctx, "pexpire", l.Key, ttl.Milliseconds())
 				}
 				return granted, err
 			})),
@@ -118,8 +119,8 @@ func tokenLocks() []Mutant {
 		// The lease.
 		plainly("no-expiry", "sets the key without an expiry: a holder that dies locks for ever",
 			Wrong{Bug: "C-1", Known: "redis-py before 3.0, ShedLock #65", Scenario: "kill-holder", Class: "no-progress"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, _ time.Duration) (bool, error) {
-				return t.set(ctx, l.key, l.token, "nx")
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, _ time.Duration) (bool, error) {
+				return t.set(ctx, l.Key, l.Token, "nx")
 			})),
 		plainly("setnx-then-expire", "sets the key, and sets its expiry in a second request",
 			Wrong{Bug: "C-1", Known: "redis-py before 3.0 (2139d817), ShedLock #65", Scenario: "kill-between-requests", Class: "no-progress"},
@@ -150,34 +151,34 @@ func tokenLocks() []Mutant {
 		// Giving back.
 		plainly("del-unasked", "releases by DEL, without a check of the owner",
 			Wrong{Bug: "C-2", Known: "ShedLock before 6.7, #2583", Scenario: "late-request", Class: "double-grant"},
-			disowning(del)),
+			freeing(del)),
 		plainly("get-then-del", "checks that the key is its own, and deletes it in a second request",
 			Wrong{Bug: "C-3", Known: "Spring Integration before 6.2.0, GH-8699", Scenario: "pause-between-requests", Class: "double-grant"},
-			disowning(getThenDel)),
+			freeing(getThenDel)),
 		plainly("release-now-and-then", "forgets one release in five of a key",
 			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				if t.turn(l.key)%5 == 0 {
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				if t.turn(l.Key)%5 == 0 {
 					return true, nil
 				}
-				return goredis.Disown(ctx, t.redis, l.key, l.token)
+				return goredis.Disown(ctx, t.redis, l.Key, l.Token)
 			})),
 		plainly("release-of-another-key", "deletes a key that is not the one it has set",
 			Wrong{Bug: "W-12", Scenario: "lost-answer", Class: "no-progress"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				_, err := goredis.Disown(ctx, t.redis, "lock:"+l.key, l.token)
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, "lock:"+l.Key, l.Token)
 				return true, err
 			})),
 		plainly("release-always-ok", "reports success for the release of a lock that is not held any more",
 			Wrong{Bug: "C-10", Known: "redsync v4.0.3 (5e3c32b)", Scenario: "pause-client", Class: "released-without-holding"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, l.Key, l.Token)
 				return true, err
 			})),
 		plainly("release-never-ok", "reports \"not held\" for the release of a lock that it held",
 			Wrong{Bug: "R-16", Known: "Redisson #562 to #6844", Scenario: "steady", Class: "evicted"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				_, err := goredis.Disown(ctx, t.redis, l.key, l.token)
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				_, err := goredis.Disown(ctx, t.redis, l.Key, l.Token)
 				return false, err
 			})),
 
@@ -185,19 +186,19 @@ func tokenLocks() []Mutant {
 		plainly("silence-is-yes", "counts an unanswered SET as a grant",
 			Wrong{Bug: "W-13", Scenario: "lost-replies", Class: "double-grant", EpisodesMin: 10},
 			func(t *token) {
-				t.doubt = func(l *tokenLease, _ error) (locks.Lease, error) { return l, nil }
+				t.doubt = func(error) (bool, error) { return true, nil }
 			}),
 		plainly("silence-is-no", "counts an unanswered SET as a refusal",
 			Wrong{Bug: "W-14", Scenario: "lost-answer", Class: "refused-though-free"},
 			func(t *token) {
 				t.patience = 0
-				t.doubt = func(*tokenLease, error) (locks.Lease, error) { return nil, locks.ErrTaken }
+				t.doubt = func(error) (bool, error) { return false, nil }
 			}).strictly(),
 		plainly("taken-but-kept", "reports \"taken\" for one of five grants",
 			Wrong{Bug: "C-15", Known: "rueidislock before v1.0.70 (8294951)", Scenario: "steady", Class: "no-progress"},
-			claiming(func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-				granted, err := goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
-				return granted && t.turn(l.key)%5 != 0, err
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
+				return granted && t.turn(l.Key)%5 != 0, err
 			})),
 		plainly("token-of-the-client", "has one token for each client, so that a late release deletes the client's next lock",
 			Wrong{
@@ -205,20 +206,20 @@ func tokenLocks() []Mutant {
 			},
 			func(t *token) {
 				t.patience = 0 // it must be back before its release arrives
-				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-					l.token = strconv.Itoa(t.id)
-					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+					l.Token = strconv.Itoa(t.id)
+					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				}
 			}),
 		plainly("token-of-the-last-try", "has one object for all threads of a client, and each try overwrites the holder's token",
 			Wrong{Bug: "C-6", Known: "redis-py #384, #489", Scenario: "pool", Class: "evicted"},
 			func(t *token) {
-				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 					t.tried(l)
-					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				}
-				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-					return goredis.Disown(ctx, t.redis, l.key, t.lastToken(l.key))
+				t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
+					return goredis.Disown(ctx, t.redis, l.Key, t.lastToken(l.Key))
 				}
 			}),
 
@@ -229,54 +230,46 @@ func tokenLocks() []Mutant {
 		// Renewals.
 		plainly("renew-unasked", "renews the key without a check of the owner",
 			Wrong{Bug: "W-24", Scenario: "renewals", Class: "released-without-holding"},
-			renewing(func(t *token) {
-				t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-					n, err := t.number(ctx, "pexpire", l.key, ttl.Milliseconds())
-					return n == 1, err
-				}
+			renewing(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				n, err := t.number(ctx, "pexpire", l.Key, ttl.Milliseconds())
+				return n == 1, err
 			})),
 		plainly("renew-recreates", "sets the key again if a renewal finds none",
 			Wrong{
 				Bug: "C-9", Known: "redsync WithSetNXOnExtend, redis-semaphore #175",
 				Scenario: "renewals", Class: "released-without-holding",
 			},
-			renewing(func(t *token) {
-				t.renew = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-					held, err := goredis.Extend(ctx, t.redis, l.key, l.token, ttl)
-					if err != nil || held {
-						return held, err
-					}
-					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+			renewing(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				held, err := goredis.Extend(ctx, t.redis, l.Key, l.Token, ttl)
+				if err != nil || held {
+					return held, err
 				}
+				return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 			})),
 		plainly("renew-silence-is-yes", "reports a renewal that got no answer as done",
 			Wrong{Bug: "W-13", Scenario: "renewals", Class: "double-grant"},
-			renewing(func(t *token) {
-				t.unanswered = func(l *tokenLease, at time.Time, _ error) error {
-					l.Moved(at)
-					return nil
-				}
+			renewing(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				held, err := goredis.Extend(ctx, t.redis, l.Key, l.Token, ttl)
+				return held || err != nil, nil
 			})),
 		plainly("renew-silence-is-no", "reports a renewal that got no answer as \"not held\"",
 			Wrong{Bug: "W-14", Scenario: "renewals", Class: "evicted"},
-			renewing(func(t *token) {
-				t.unanswered = func(l *tokenLease, _ time.Time, _ error) error {
-					l.Lost()
-					return locks.ErrNotHeld
-				}
+			renewing(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				held, err := goredis.Extend(ctx, t.redis, l.Key, l.Token, ttl)
+				return held && err == nil, nil
 			})),
 
 		// Fencing.
 		fenced("number-before-lock", "counts the grant before it is granted, in a request of its own",
 			Wrong{Bug: "W-15", Scenario: "pause-acquire", Class: "token-fell"},
 			func(t *token) {
-				t.claim = func(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
-					n, err := t.number(ctx, "incr", l.counter())
+				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+					n, err := t.number(ctx, "incr", counter(l))
 					if err != nil {
 						return false, err
 					}
-					l.number = uint64(n)
-					return goredis.Claim(ctx, t.redis, l.key, l.token, ttl)
+					l.Number = uint64(n)
+					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				}
 			}),
 		fenced("number-after-lock", "counts the grant after it is granted, in a request that may come after its lease",
@@ -284,31 +277,31 @@ func tokenLocks() []Mutant {
 		fenced("number-of-the-client", "each client counts its own grants",
 			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
 			func(t *token) {
-				t.fence = func(_ context.Context, t *tokenClient, _ *tokenLease) (uint64, error) { return t.grants.Add(1), nil }
+				t.fence = func(_ context.Context, t *token, _ *plain.Lease) (uint64, error) { return t.grants.Add(1), nil }
 			}),
 		fenced("number-deleted", "deletes the counter with the lock",
 			Wrong{Bug: "R-33", Known: "Redisson #6510", Scenario: "steady", Class: "token-repeated"},
-			disowning(func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-				if _, err := t.number(ctx, "del", l.counter()); err != nil {
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				if _, err := t.number(ctx, "del", counter(l)); err != nil {
 					return false, err
 				}
-				return goredis.Disown(ctx, t.redis, l.key, l.token)
+				return goredis.Disown(ctx, t.redis, l.Key, l.Token)
 			})),
 		fenced("number-read", "reads the counter, and increments it only when it releases the lock",
 			Wrong{Bug: "W-15", Scenario: "kill-holder", Class: "token-repeated"},
 			func(t *token) {
-				t.fence = func(ctx context.Context, t *tokenClient, l *tokenLease) (uint64, error) {
-					n, err := goredis.Do(ctx, t.redis, "get", l.counter()).Uint64()
+				t.fence = func(ctx context.Context, t *token, l *plain.Lease) (uint64, error) {
+					n, err := goredis.Do(ctx, t.redis, "get", counter(l)).Uint64()
 					if errors.Is(err, redis.Nil) {
 						err = nil
 					}
 					return n + 1, err
 				}
-				t.disown = func(ctx context.Context, t *tokenClient, l *tokenLease) (bool, error) {
-					if _, err := t.number(ctx, "incr", l.counter()); err != nil {
+				t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
+					if _, err := t.number(ctx, "incr", counter(l)); err != nil {
 						return false, err
 					}
-					return goredis.Disown(ctx, t.redis, l.key, l.token)
+					return goredis.Disown(ctx, t.redis, l.Key, l.Token)
 				}
 			}),
 	}
@@ -316,21 +309,21 @@ func tokenLocks() []Mutant {
 
 // claimLate gives up after a second. If it is granted the lock later, it arms the renewal of a lease
 // that its caller has given back by then.
-func claimLate(ctx context.Context, t *tokenClient, l *tokenLease, ttl time.Duration) (bool, error) {
+func claimLate(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 	type answer struct {
 		granted bool
 		err     error
 	}
 	answered, gaveUp := make(chan answer), make(chan struct{})
 	go func() {
-		granted, err := goredis.Claim(context.WithoutCancel(ctx), t.redis, l.key, l.token, ttl)
+		granted, err := goredis.Claim(context.WithoutCancel(ctx), t.redis, l.Key, l.Token, ttl)
 		select {
 		case answered <- answer{granted, err}:
 			return
 		case <-gaveUp:
 		}
 		for held := granted; err == nil && held; time.Sleep(ttl / 3) {
-			held, err = goredis.Extend(context.WithoutCancel(ctx), t.redis, l.key, l.token, ttl) // an error after Close
+			held, err = goredis.Extend(context.WithoutCancel(ctx), t.redis, l.Key, l.Token, ttl) // an error after Close
 		}
 	}()
 	select {
