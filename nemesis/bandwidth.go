@@ -18,23 +18,37 @@ const (
 	rateMax = 10_000_000
 )
 
-// Bandwidth limits the rate of directed links. Short requests are late; long or frequent messages,
-// such as a full synchronization of a replica, take long.
-type Bandwidth struct {
-	link           linkTarget
-	bytesPerSecond int64
+var bandwidthEntry = Entry{
+	Name: "bandwidth", About: "let only so many bytes a second through links", Link: true,
+	Keys: []Key{{Name: "rate", Takes: "bytes a second", Needed: true, About: "how much passes, from 1kB/s to 10MB/s"}},
+	New:  newBandwidth,
+	Try:  Step{Target: "master -> clients", For: oneSecond, Options: map[string]string{"rate": "2kB/s"}},
+	Draw: []Step{{Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}}},
 }
 
-func newBandwidth(s Step) (Fault, error) {
-	link, err := parseLink(s.Target)
-	if err != nil {
-		return nil, err
-	}
-	rate, ok := parseRate(s.Options["rate"])
+// newBandwidth makes a fault that limits the rate of directed links. Short requests are late; long or frequent
+// messages, such as a full synchronization of a replica, take long.
+func newBandwidth(step Step) (Fault, error) {
+	rate, ok := parseRate(step.Options["rate"])
 	if !ok {
-		return nil, fmt.Errorf("rate: %q is not a rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s", s.Options["rate"])
+		return Fault{}, fmt.Errorf("rate: %q is not a rate from 1kB/s to 10MB/s in whole kB/s, such as 5kB/s", step.Options["rate"])
 	}
-	return Bandwidth{link, rate}, nil
+	words := fmt.Sprintf("%d kB/s", rate/1000)
+	return onLinks(step, linkFault{
+		text: "narrow %s to " + words, begins: "%s narrowed to " + words,
+		effects: []string{history.EffectDelays, history.EffectDisconnects},
+		action:  world.Action{Kind: world.Throttled},
+		lacks:   func(c world.Sketch, _ linkTarget) error { return c.Bandwidth },
+		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
+			// This PING takes three times lateEnough at the rate, and a millisecond or two without the fault.
+			bulk := s.ping(int(rate * int64(3*lateEnough) / int64(time.Second)))
+			throttle := func(ctx context.Context, links []world.Link) error { return s.Cluster.Throttle(ctx, links, rate) }
+			return s.applyToLinks(ctx, narrow, links, throttle, s.Cluster.Unthrottle, probe{
+				seen: func(ctx context.Context) error { return s.silent(ctx, bulk, over(links), lateEnough) },
+				gone: func(ctx context.Context) error { return s.answering(ctx, bulk, over(links), 2*lateEnough) },
+			})
+		},
+	})
 }
 
 func parseRate(text string) (bytesPerSecond int64, ok bool) {
@@ -46,47 +60,4 @@ func parseRate(text string) (bytesPerSecond int64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-func (f Bandwidth) rate() string { return fmt.Sprintf("%d kB/s", f.bytesPerSecond/1000) }
-
-func (f Bandwidth) String() string { return fmt.Sprintf("narrow %s to %s", f.link, f.rate()) }
-
-// Effect states that it delays requests on its links, perhaps until clients give up the connection.
-func (Bandwidth) Effect() []string {
-	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
-}
-
-// Available requires both ends and a cluster that can limit the rate.
-func (f Bandwidth) Available(c world.Sketch) error {
-	if err := f.link.available(c, world.Action{Kind: world.Throttled}); err != nil {
-		return err
-	}
-	return c.Bandwidth
-}
-
-// Inject limits the rate and checks that a large PING is as slow as it must be.
-func (f Bandwidth) Inject(ctx context.Context, s Scene) (Undo, error) {
-	links, err := f.link.resolve(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	// Without a fault such a PING takes a millisecond or two.
-	bulk := s.ping(f.load())
-	s.Begin(ends(links), fmt.Sprintf("%s narrowed to %s", f.link, f.rate()))
-	return s.apply(ctx, lasting{
-		condition: narrow, names: linkNames(links),
-		inject: func() error { return s.Cluster.Throttle(ctx, links, f.bytesPerSecond) },
-		// If two act on one link, the later rate stays until both are healed.
-		undo: func(ctx context.Context, last []string) error {
-			return s.Cluster.Unthrottle(ctx, linksNamed(links, last))
-		},
-		seen: func(ctx context.Context) error { return s.silent(ctx, bulk, over(links), lateEnough) },
-		gone: func(ctx context.Context) error { return s.answering(ctx, bulk, over(links), 2*lateEnough) },
-	})
-}
-
-// load is the size that takes three times lateEnough at this rate.
-func (f Bandwidth) load() int {
-	return int(f.bytesPerSecond * int64(3*lateEnough) / int64(time.Second))
 }

@@ -150,7 +150,7 @@ func TestFaultStatesItsEffect(t *testing.T) {
 	for _, e := range All() {
 		step := e.Try
 		step.Fault = e.Name
-		effect := make1(t, step).Effect()
+		effect := make1(t, step).Effects
 		if len(effect) == 0 {
 			t.Errorf("%s states no effect; expected some of history.EffectDelays and the others", e.Name)
 			continue

@@ -5,35 +5,30 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
-// Cut holds everything on directed links: one direction, or both with <->. New connections hang.
-// Undoing delivers what was held.
-type Cut struct{ link linkTarget }
-
-func newCut(s Step) (Fault, error) {
-	link, err := parseLink(s.Target)
-	return Cut{link}, err
+var cutEntry = Entry{
+	Name: "cut", About: "hold all that travels on links, one way (->) or both (<->)", Link: true, New: newCut,
+	Try: Step{Target: "clients -> master", For: oneSecond},
+	Draw: []Step{
+		{Target: "holder -> master", When: workloads.Releasing},
+		{Target: "master -> clients"},
+	},
 }
 
-func (f Cut) String() string { return "cut " + f.link.String() }
-
-// Effect states that it holds up requests on its links, until clients give up the connection.
-func (Cut) Effect() []string {
-	return []string{history.EffectLinks, history.EffectDelays, history.EffectDisconnects}
+// newCut makes a fault that holds everything on directed links: one direction, or both with <->. New
+// connections hang. Undoing delivers what was held.
+func newCut(step Step) (Fault, error) {
+	return onLinks(step, linkFault{
+		text: "cut %s", begins: "%s cut",
+		effects: []string{history.EffectDelays, history.EffectDisconnects},
+		action:  world.Action{Kind: world.Cutting},
+		inject:  cutLinks,
+	})
 }
 
-// Available requires both ends and a cluster that can cut links.
-func (f Cut) Available(c world.Sketch) error {
-	return f.link.available(c, world.Action{Kind: world.Cutting})
-}
-
-// Inject cuts the links and checks that no PING is answered over them.
-func (f Cut) Inject(ctx context.Context, s Scene) (Undo, error) {
-	links, err := f.link.resolve(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	s.Begin(ends(links), f.link.String()+" cut")
-	return cutLinks(ctx, s, links)
+// cutLinks cuts links and checks that no PING is answered over them.
+func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
+	return s.applyToLinks(ctx, cut, links, s.Cluster.Cut, s.Cluster.Join, s.silence(func() []path { return over(links) }))
 }

@@ -7,37 +7,21 @@ import (
 	"lockbench/internal/world"
 )
 
-// DropReplies drops the replies of nodes to clients: the server has carried out the request, and
-// the client never learns it.
-type DropReplies struct{ link linkTarget }
-
-func newDropReplies(s Step) (Fault, error) {
-	link, err := parseLink(s.Target)
-	return DropReplies{link}, err
+var dropRepliesEntry = Entry{
+	Name: "drop-replies", About: "drop the replies of nodes: requests are done, and clients never learn it", Link: true, New: newDropReplies,
+	Try:  Step{Target: "master -> clients", For: oneSecond},
+	Draw: []Step{{Target: "master -> clients"}},
 }
 
-func (f DropReplies) String() string { return "drop replies " + f.link.String() }
-
-// Effect states that it makes clients on its links give up the connection. Their requests arrive at once.
-func (DropReplies) Effect() []string { return []string{history.EffectLinks, history.EffectDisconnects} }
-
-// Available requires both ends and a cluster that can drop replies.
-func (f DropReplies) Available(c world.Sketch) error {
-	return f.link.available(c, world.Action{Kind: world.Dropping})
-}
-
-// Inject checks that a PING over the link is not answered.
-func (f DropReplies) Inject(ctx context.Context, s Scene) (Undo, error) {
-	links, err := f.link.resolve(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	s.Begin(ends(links), f.link.String()+": replies lost")
-	return s.apply(ctx, s.silencesLinks(links, lasting{
-		condition: losing, names: linkNames(links),
-		inject: func() error { return s.Cluster.DropReplies(ctx, links) },
-		undo: func(ctx context.Context, last []string) error {
-			return s.Cluster.KeepReplies(ctx, linksNamed(links, last))
+// newDropReplies makes a fault that drops the replies of nodes to clients: the server has carried out the
+// request, and the client never learns it.
+func newDropReplies(step Step) (Fault, error) {
+	return onLinks(step, linkFault{
+		text: "drop replies %s", begins: "%s: replies lost",
+		effects: []string{history.EffectDisconnects}, // requests arrive at once
+		action:  world.Action{Kind: world.Dropping},
+		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
+			return s.applyToLinks(ctx, losing, links, s.Cluster.DropReplies, s.Cluster.KeepReplies, s.silence(func() []path { return over(links) }))
 		},
-	}))
+	})
 }

@@ -7,7 +7,7 @@
 // gone.
 //
 // [Draw] makes a [Plan] of a scenario's steps, and a [Runner] carries out one episode of it and
-// always heals. The smallest lasting fault is [DropReplies]; read it first.
+// always heals. The smallest lasting fault is in drop_replies.go; read it first.
 package nemesis
 
 import (
@@ -19,20 +19,25 @@ import (
 )
 
 // Fault is something that can be done to a cluster.
-type Fault interface {
-	// String returns the text of the plan: "kill master, data lost".
-	String() string
-	// Effect lists the effects on clients and servers, such as history.EffectDelays. The checkers
+type Fault struct {
+	// Text is the text of the plan: "kill master, data lost".
+	Text string
+	// Effects are the effects on clients and servers, such as history.EffectDelays. The checkers
 	// excuse a lock by them.
-	Effect() []string
+	Effects []string
 	// Available returns nil, or the reason why the fault does not apply to this cluster.
-	Available(c world.Sketch) error
+	Available func(c world.Sketch) error
 	// Inject returns when the fault is in effect.
-	Inject(ctx context.Context, s Scene) (Undo, error)
+	Inject func(ctx context.Context, s Scene) (Undo, error)
+	// Prepare changes the spec before the servers are started. It may be nil.
+	Prepare func(s *world.Spec)
+	// HoldsRequest reports that a step with a request holds it on its way to the server, and not
+	// the reply.
+	HoldsRequest bool
 }
 
-// Preparer is a fault that changes the spec before the servers are started.
-type Preparer interface{ Prepare(s *world.Spec) }
+// String returns the text of the plan.
+func (f Fault) String() string { return f.Text }
 
 // Undo undoes a fault and returns when a probe has seen it gone. Calling it twice is harmless.
 type Undo func(context.Context) error

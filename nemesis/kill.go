@@ -7,86 +7,73 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
-// Kill kills nodes and starts them again when it is undone, with or without their data. A killed
-// client is replaced by another one.
-type Kill struct {
-	Target   string
-	KeepData bool
+var killEntry = Entry{
+	Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
+	Keys: []Key{
+		{Name: "data", Takes: "kept|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk"},
+		{Name: "early", Takes: "true|false", Default: "false", About: "true: an independent master may be back without its data before its leases have ended"},
+	},
+	New:  newKill,
+	Try:  Step{Target: "master", For: oneSecond},
+	Also: []Step{{Target: "master", For: oneSecond, Options: map[string]string{"data": "lost"}}},
+	Draw: []Step{
+		{Target: "master"},
+		{Target: "a replica"},
+		{Target: "minority"},
+		{Target: "holder", When: workloads.Acquired},
+	},
 }
 
-func newKill(s Step) (Fault, error) {
-	f := Kill{Target: s.Target, KeepData: true}
-	switch s.Options["data"] {
+// newKill makes a fault that kills nodes and starts them again when it is undone, with or without their data. A
+// killed client is replaced by another one.
+func newKill(step Step) (Fault, error) {
+	f := Fault{Text: "kill " + step.Target, Effects: []string{history.EffectDisconnectAll}}
+	keepData, kind := true, world.Killing
+	switch step.Options["data"] {
 	case "", "kept":
 	case "lost":
-		f.KeepData = false
+		keepData, kind = false, world.Losing
+		f.Text += ", data lost"
+		f.Effects = append(f.Effects, history.EffectData)
 	default:
-		return nil, fmt.Errorf("data: %q is neither kept nor lost", s.Options["data"])
+		return f, fmt.Errorf("data: %q is neither kept nor lost", step.Options["data"])
+	}
+	f.Available = func(c world.Sketch) error { return targetAvailable(step.Target, c, kind) }
+	f.Inject = func(ctx context.Context, s Scene) (Undo, error) {
+		targets, err := resolve(ctx, step.Target, s)
+		if err != nil {
+			return nil, err
+		}
+		if ofClients(step.Target) {
+			s.Begin(targets, strings.Join(targets, ", ")+" is killed")
+			return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
+		}
+		s.Begin(targets, withRole(targets, step.Target)+" gone")
+		return killNodes(ctx, s, targets, keepData)
 	}
 	return f, nil
 }
 
-func (f Kill) String() string {
-	if f.KeepData {
-		return "kill " + f.Target
-	}
-	return "kill " + f.Target + ", data lost"
-}
-
-// Effect states that it ends the connections of a server with all its clients, and that data is lost if it is.
-func (f Kill) Effect() []string {
-	if f.KeepData {
-		return []string{history.EffectDisconnectAll}
-	}
-	return []string{history.EffectDisconnectAll, history.EffectData}
-}
-
-// Available requires a node or client in the role, and a cluster that can kill nodes.
-func (f Kill) Available(c world.Sketch) error {
-	if err := roleAvailable(f.Target, c); err != nil {
+// killNodes checks that killed nodes do not answer clients. If two faults killed a node, the last to be undone
+// decides whether its data is kept.
+func killNodes(ctx context.Context, s Scene, nodes []string, keepData bool) (Undo, error) {
+	cutShort := false
+	kill := func(ctx context.Context, nodes []string) error {
+		err := each(nodes, func(node string) error { return s.Cluster.Kill(ctx, node) })
+		cutShort = err != nil
 		return err
 	}
-	switch {
-	case ofClients(f.Target):
-		return nil
-	case f.KeepData:
-		return lacks(c, world.Action{Kind: world.Killing})
-	}
-	return lacks(c, world.Action{Kind: world.Losing})
-}
-
-// Inject kills the targets and checks that they do not answer clients.
-func (f Kill) Inject(ctx context.Context, s Scene) (Undo, error) {
-	targets, err := resolve(ctx, f.Target, s)
-	if err != nil {
-		return nil, err
-	}
-	if ofClients(f.Target) {
-		s.Begin(targets, strings.Join(targets, ", ")+" is killed")
-		return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
-	}
-	s.Begin(targets, withRole(targets, f.Target)+" gone")
-	cutShort := false
-	return s.apply(ctx, s.silencesNodes(targets, lasting{
-		condition: killed, names: targets,
-		inject: func() error {
-			err := each(targets, func(node string) error { return s.Cluster.Kill(ctx, node) })
-			cutShort = err != nil
-			return err
-		},
-		// If two killed a node, the last to be healed decides whether its data is kept.
-		undo: func(ctx context.Context, last []string) error {
-			return each(last, func(node string) error {
-				if cutShort {
-					// The node may be dying, or still run, and a running node cannot be started.
-					_ = s.Cluster.Kill(ctx, node) // Start reports the error
-				}
-				return s.Cluster.Start(ctx, node, f.KeepData)
-			})
-		},
-	}))
+	start := forEach(func(ctx context.Context, node string) error {
+		if cutShort {
+			// The node may be dying, or still run, and a running node cannot be started.
+			_ = s.Cluster.Kill(ctx, node) // Start reports the error
+		}
+		return s.Cluster.Start(ctx, node, keepData)
+	})
+	return s.apply(ctx, killed, nodes, kill, start, s.silence(func() []path { return s.towards(nodes) }))
 }
 
 // withRole returns "redis-1 (master)", or only the name if the scenario gave it.

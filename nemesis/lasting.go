@@ -6,46 +6,50 @@ import (
 	"lockbench/internal/world"
 )
 
-// lasting is a fault that lasts until it is undone.
-type lasting struct {
-	condition condition
-	names     []string // nodes, clients or links
-	inject    func() error
-	// undo is called with the names on which no other fault acts in this way.
-	undo func(ctx context.Context, last []string) error
-	// seen and gone check that the fault is in effect, and gone. They may be nil.
+// probe checks that a fault is in effect, and that it is gone. Both may be nil.
+type probe struct {
 	seen, gone func(ctx context.Context) error
 }
 
-// apply injects a lasting fault. The undo works even if the injection failed half-way.
-func (s Scene) apply(ctx context.Context, f lasting) (Undo, error) {
-	claim := s.claims.add(f.condition, f.names)
-	undo := func(ctx context.Context) error {
-		err := claim.release(ctx, func(last []string) error { return f.undo(ctx, last) })
-		if err != nil || f.gone == nil {
+// apply injects a fault that lasts until it is undone. Names are nodes, clients or links; undo is called
+// with those on which no other fault acts in this way. The undo works even if the injection failed
+// half-way.
+func (s Scene) apply(ctx context.Context, c condition, names []string, inject, undo func(ctx context.Context, names []string) error, p probe) (Undo, error) {
+	claim := s.claims.add(c, names)
+	release := func(ctx context.Context) error {
+		err := claim.release(ctx, func(last []string) error { return undo(ctx, last) })
+		if err != nil || p.gone == nil {
 			return err
 		}
-		return f.gone(ctx)
+		return p.gone(ctx)
 	}
-	if err := claim.inject(ctx, f.inject); err != nil || f.seen == nil {
-		return undo, err
+	if err := claim.inject(ctx, func() error { return inject(ctx, names) }); err != nil || p.seen == nil {
+		return release, err
 	}
-	return undo, f.seen(ctx)
+	return release, p.seen(ctx)
 }
 
-// silencesLinks probes that no PING is answered over links.
-func (s Scene) silencesLinks(links []world.Link, f lasting) lasting {
-	return s.silences(func() []path { return over(links) }, f)
+// applyToLinks is apply for links. If two faults shape one link, the later shape stays until both are
+// undone.
+func (s Scene) applyToLinks(ctx context.Context, c condition, links []world.Link, inject, undo func(context.Context, []world.Link) error, p probe) (Undo, error) {
+	named := func(do func(context.Context, []world.Link) error) func(context.Context, []string) error {
+		return func(ctx context.Context, names []string) error { return do(ctx, linksNamed(links, names)) }
+	}
+	return s.apply(ctx, c, linkNames(links), named(inject), named(undo), p)
 }
 
-// silencesNodes probes that nodes answer no PING.
-func (s Scene) silencesNodes(nodes []string, f lasting) lasting {
-	// The paths are computed again when it heals, because the probing client may be dead by then.
-	return s.silences(func() []path { return s.towards(nodes) }, f)
+// forEach calls do for all names concurrently.
+func forEach(do func(ctx context.Context, name string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, names []string) error {
+		return each(names, func(name string) error { return do(ctx, name) })
+	}
 }
 
-func (s Scene) silences(paths func() []path, f lasting) lasting {
-	f.seen = func(ctx context.Context) error { return s.silent(ctx, s.ping(0), paths(), pingLimit) }
-	f.gone = func(ctx context.Context) error { return s.answering(ctx, s.ping(0), paths(), pingLimit) }
-	return f
+// silence probes that no PING is answered on paths. They are computed again when the fault is undone,
+// because a probing client may be dead by then.
+func (s Scene) silence(paths func() []path) probe {
+	return probe{
+		seen: func(ctx context.Context) error { return s.silent(ctx, s.ping(0), paths(), pingLimit) },
+		gone: func(ctx context.Context) error { return s.answering(ctx, s.ping(0), paths(), pingLimit) },
+	}
 }

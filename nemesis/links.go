@@ -7,8 +7,42 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 )
+
+// linkFault is a fault of directed links.
+type linkFault struct {
+	text, begins string   // in the plan and in the history, with %s for the links
+	effects      []string // beyond history.EffectLinks
+	action       world.Action
+	// lacks returns what else a cluster lacks. It may be nil.
+	lacks  func(c world.Sketch, l linkTarget) error
+	inject func(ctx context.Context, s Scene, links []world.Link) (Undo, error)
+}
+
+// onLinks makes the fault for the links that a step names.
+func onLinks(step Step, f linkFault) (Fault, error) {
+	target, err := parseLink(step.Target)
+	return Fault{
+		Text:    fmt.Sprintf(f.text, target),
+		Effects: append([]string{history.EffectLinks}, f.effects...),
+		Available: func(c world.Sketch) error {
+			if err := target.available(c, f.action); err != nil || f.lacks == nil {
+				return err
+			}
+			return f.lacks(c, target)
+		},
+		Inject: func(ctx context.Context, s Scene) (Undo, error) {
+			links, err := target.resolve(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			s.Begin(ends(links), fmt.Sprintf(f.begins, target))
+			return f.inject(ctx, s, links)
+		},
+	}, err
+}
 
 // A linkTarget names links in a scenario: "master -> replicas", or "<->" for both directions.
 type linkTarget struct {
@@ -41,7 +75,7 @@ func (l linkTarget) replication() bool {
 }
 
 // available requires both ends, and a cluster that can do the action to links between servers.
-func (l linkTarget) available(c world.Sketch, deed world.Action) error {
+func (l linkTarget) available(c world.Sketch, a world.Action) error {
 	if len(c.Nodes()) == 0 {
 		return errors.New("no servers")
 	}
@@ -51,7 +85,7 @@ func (l linkTarget) available(c world.Sketch, deed world.Action) error {
 	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
 		return err
 	}
-	return lacks(c, deed)
+	return lacks(c, a)
 }
 
 // lacks returns what a cluster lacks for an action on its nodes, or on links between them.
@@ -105,13 +139,4 @@ func ends(links []world.Link) []string {
 		}
 	}
 	return names
-}
-
-// cutLinks cuts links and checks that no PING is answered over them.
-func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-	return s.apply(ctx, s.silencesLinks(links, lasting{
-		condition: cut, names: linkNames(links),
-		inject: func() error { return s.Cluster.Cut(ctx, links) },
-		undo:   func(ctx context.Context, last []string) error { return s.Cluster.Join(ctx, linksNamed(links, last)) },
-	}))
 }

@@ -117,8 +117,8 @@ func Spares(steps []Step, c world.Sketch) error {
 // Prepare adds the requirements of the plan's faults to the spec.
 func (p Plan) Prepare(s *world.Spec) {
 	for _, step := range p {
-		if f, ok := step.Fault.(Preparer); ok {
-			f.Prepare(s)
+		if step.Fault.Prepare != nil {
+			step.Fault.Prepare(s)
 		}
 	}
 }

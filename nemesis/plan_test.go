@@ -150,7 +150,7 @@ func TestDrawRefuses(t *testing.T) {
 		want string
 	}{
 		{Step{Fault: "meteor", Target: "master"}, `no fault is called "meteor"`},
-		{Step{Fault: "lag", Target: "master"}, `step 2, lag: "master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
+		{Step{Fault: "lag", Target: "master", Options: map[string]string{"by": "60s"}}, `step 2, lag: "master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
 	} {
 		if _, err := Draw(1, 1, []Step{{Fault: "pause", Target: "holder"}, test.step}); err == nil || err.Error() != test.want {
 			t.Errorf("%v, want %s", err, test.want)

@@ -65,6 +65,7 @@ func TestFaultsOfOneRequest(t *testing.T) {
 			"write " + name + ": holder": {Target: "master", Request: 1},
 			"`request: 1`":               {Target: "holder"},
 		} {
+			step.Fault = name
 			if _, err := entry.New(step); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s of %+v: %v, want %q", name, step, err, want)
 			}

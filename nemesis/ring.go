@@ -12,61 +12,60 @@ import (
 	"lockbench/service"
 )
 
-// Ring arranges servers in a ring, in a drawn order, in which each reaches only its two neighbours:
-//
-//	redis-1 ── redis-2 ── redis-3 ── redis-4 ── redis-5 ──┐
-//	   └──────────────────────────────────────────────────┘
-//
-// Each client of With reaches only the servers that one server reaches. With five servers, each has
-// a majority, and no two majorities are the same.
-type Ring struct {
-	Target string
-	With   string // a role of clients; empty: they reach all servers
+var ringEntry = Entry{
+	Name: "ring", About: "let each of at least four nodes see its two neighbours alone",
+	Keys: []Key{{Name: "with", Takes: TakesRole, About: "clients at one node each"}},
+	New:  newRing,
+	Try:  Step{Target: "nodes", For: oneSecond, Options: map[string]string{"with": "clients"}},
+	Draw: []Step{{Target: "nodes", Options: map[string]string{"with": "clients"}}},
 }
 
 // ringMin is the minimum number of servers. In a ring of three, all are neighbours.
 const ringMin = 4
 
-func newRing(s Step) (Fault, error) {
-	f := Ring{Target: s.Target, With: s.Options["with"]}
-	if ofClients(f.Target) {
-		return nil, fmt.Errorf("%s is not a server; say `ring: nodes`, and for the clients `with: clients`", f.Target)
+// newRing makes a fault that arranges servers in a ring, in a drawn order, in which each reaches only its two
+// neighbours:
+//
+//	redis-1 ── redis-2 ── redis-3 ── redis-4 ── redis-5 ──┐
+//	   └──────────────────────────────────────────────────┘
+//
+// Each client of with reaches only the servers that one server reaches; without with, clients reach all servers. With
+// five servers, each has a majority, and no two majorities are the same.
+func newRing(step Step) (Fault, error) {
+	target, with := step.Target, step.Options["with"]
+	if ofClients(target) {
+		return Fault{}, fmt.Errorf("%s is not a server; say `ring: nodes`, and for the clients `with: clients`", target)
 	}
-	if f.With != "" && !ofClients(f.With) {
-		return nil, fmt.Errorf("with: %q is not a role of clients, such as clients", f.With)
+	text := "ring of " + target
+	if with != "" {
+		if !ofClients(with) {
+			return Fault{}, fmt.Errorf("with: %q is not a role of clients, such as clients", with)
+		}
+		text += " with " + with
 	}
-	return f, nil
+	return Fault{
+		Text:    text,
+		Effects: []string{history.EffectDelays, history.EffectDisconnects},
+		Available: func(c world.Sketch) error {
+			if err := roleAvailable(target, c); err != nil {
+				return err
+			}
+			if n := most(target, c); n < ringMin {
+				return fmt.Errorf("no ring of %d: all are neighbours", n)
+			}
+			if with == "" && c.Topology().Leads == service.EachLeads {
+				return errors.New("independent masters do not talk to each other; say with: clients")
+			}
+			return lacks(c, world.Action{Kind: world.Cutting})
+		},
+		Inject: func(ctx context.Context, s Scene) (Undo, error) { return cutToRing(ctx, s, target, with) },
+	}, nil
 }
 
-func (f Ring) String() string {
-	text := "ring of " + f.Target
-	if f.With != "" {
-		text += " with " + f.With
-	}
-	return text
-}
-
-// Effect states that it holds up requests to all nodes but the neighbours, until clients give up the connection.
-func (Ring) Effect() []string { return []string{history.EffectDelays, history.EffectDisconnects} }
-
-// Available requires enough servers for a ring with a missing link.
-func (f Ring) Available(c world.Sketch) error {
-	if err := roleAvailable(f.Target, c); err != nil {
-		return err
-	}
-	if n := f.most(c); n < ringMin {
-		return fmt.Errorf("no ring of %d: all are neighbours", n)
-	}
-	if f.With == "" && c.Topology().Leads == service.EachLeads {
-		return errors.New("independent masters do not talk to each other; say with: clients")
-	}
-	return lacks(c, world.Action{Kind: world.Cutting})
-}
-
-// most returns how many servers the target can have.
-func (f Ring) most(c service.Group) int {
+// most returns how many servers a target can have.
+func most(target string, c service.Group) int {
 	n := 0
-	for _, end := range Ends(f.Target) {
+	for _, end := range Ends(target) {
 		switch end {
 		case "nodes":
 			return len(c.Nodes())
@@ -83,24 +82,23 @@ func (f Ring) most(c service.Group) int {
 	return n
 }
 
-// Inject cuts every link that is not part of the ring.
-func (f Ring) Inject(ctx context.Context, s Scene) (Undo, error) {
-	ring, err := resolve(ctx, f.Target, s)
+// cutToRing cuts every link that is not part of the ring.
+func cutToRing(ctx context.Context, s Scene, target, with string) (Undo, error) {
+	ring, err := resolve(ctx, target, s)
 	if err != nil {
 		return nil, err
 	}
 	if len(ring) < ringMin {
 		return nil, fmt.Errorf("no ring of %s: all are neighbours", strings.Join(ring, ", "))
 	}
-	ring = slices.Clone(ring)
 	s.Rand.Shuffle(len(ring), func(i, j int) { ring[i], ring[j] = ring[j], ring[i] })
 	var links []world.Link
 	for i, node := range ring {
 		links = append(links, between([]string{node}, unseen(ring, i))...)
 	}
-	struck := ring
-	if f.With != "" {
-		clients, err := resolve(ctx, f.With, s)
+	targets := ring
+	if with != "" {
+		clients, err := resolve(ctx, with, s)
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +107,9 @@ func (f Ring) Inject(ctx context.Context, s Scene) (Undo, error) {
 			links = append(links, between([]string{client}, away)...)
 			links = append(links, between(away, []string{client})...)
 		}
-		struck = append(slices.Clone(ring), clients...)
+		targets = slices.Concat(ring, clients)
 	}
-	s.Begin(struck, strings.Join(ring, ", ")+" see their neighbours alone")
+	s.Begin(targets, strings.Join(ring, ", ")+" see their neighbours alone")
 	return cutLinks(ctx, s, links)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
+	"lockbench/internal/world"
 	"lockbench/service"
 	"lockbench/workloads"
 )
@@ -89,6 +90,14 @@ func roleAvailable(target string, c service.Group) error {
 		}
 	}
 	return nil
+}
+
+// targetAvailable also requires a cluster that can do something to the target's nodes.
+func targetAvailable(target string, c world.Sketch, kind world.ActionKind) error {
+	if err := roleAvailable(target, c); err != nil || ofClients(target) {
+		return err
+	}
+	return lacks(c, world.Action{Kind: kind})
 }
 
 func endAvailable(target string, c service.Group) error {

@@ -179,7 +179,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	var within func(client int) world.Held
 	if p.Step.Request > 0 {
 		hold := r.Cluster.HoldReply
-		if _, ok := p.Fault.(beforeTheServer); ok {
+		if p.Fault.HoldsRequest {
 			hold = r.Cluster.HoldRequest
 		}
 		within = func(client int) world.Held {

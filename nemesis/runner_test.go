@@ -12,25 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockbench/internal/history"
-	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/workloads"
 )
-
-// scripted is a fault that a test scripts.
-type scripted struct {
-	name   string
-	inject func(ctx context.Context, s Scene) (Undo, error)
-}
-
-func (f scripted) String() string { return f.name }
-
-func (scripted) Effect() []string { return []string{history.EffectData} }
-
-func (scripted) Available(world.Sketch) error { return nil }
-
-func (f scripted) Inject(ctx context.Context, s Scene) (Undo, error) { return f.inject(ctx, s) }
 
 // bench is a runner in virtual time that stores its notes.
 type bench struct {
@@ -88,7 +72,7 @@ func (b *bench) step(name string, p Planned) {
 }
 
 func (b *bench) add(name string, p Planned, inject func(context.Context, Scene) (Undo, error)) {
-	p.ID, p.Fault = len(b.pending)+1, scripted{name, inject}
+	p.ID, p.Fault = len(b.pending)+1, Fault{Text: name, Inject: inject}
 	b.pending = append(b.pending, p)
 }
 

@@ -304,7 +304,7 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 		Step: p.ID, Targets: targets, Phase: string(phase), Text: text,
 	}
 	if phase == nemesis.Begins {
-		e.Effect = p.Fault.Effect()
+		e.Effect = p.Fault.Effects
 	}
 	t.recorder.Record(e)
 	switch phase {
