@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: image mutants more guests matrix measure determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image images mutants more guests matrix measure determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -79,7 +79,7 @@ image: ## the image lockbench: docker run --rm -v "$$PWD/results:/results" lockb
 	@mkdir -p build/image
 ifeq ($(shell uname -s),Linux)
 	CGO_ENABLED=0 go build -ldflags '-s -w' -o build/image/lockbench ./cmd/lockbench
-	go run ./deploy/pack build/image/lockbench build/image/rootfs-$$(go env GOARCH).tar
+	deploy/images/pack.sh tar lockbench=build/image/lockbench $(IMAGE_PROGRAMS) >build/image/rootfs-$$(go env GOARCH).tar
 	@rm build/image/lockbench
 	docker build --quiet --build-arg TARGETARCH=$$(go env GOARCH) --tag lockbench -f Dockerfile build/image
 else
@@ -88,11 +88,17 @@ else
 	docker build --quiet --build-arg TARGETARCH=$$(basename build/image/rootfs-*.tar .tar | cut -d- -f2) --tag lockbench -f Dockerfile build/image
 endif
 
+# The programs of the image besides lockbench: the servers of world local and what starts them.
+IMAGE_PROGRAMS = redis-server,redis-sentinel=redis-server redis-cli nft sh cat rm mkdir sleep timeout chown cp setpriv
+
+images: build ## the images in which world docker starts servers, of this machine's programs: IMAGES=redis,postgres
+	$(BIN) doctor --images '$(or $(IMAGES),redis)'
+
 # The commands that a container runs if this machine is not Linux. The folder has another owner there,
 # and git distrusts that: -buildvcs=false.
 PACKED_IN_CONTAINER = apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server nftables \
 	&& CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w" -o /tmp/lockbench ./cmd/lockbench \
-	&& go run -buildvcs=false ./deploy/pack /tmp/lockbench build/image/rootfs-$$(go env GOARCH).tar
+	&& deploy/images/pack.sh tar lockbench=/tmp/lockbench $(IMAGE_PROGRAMS) >build/image/rootfs-$$(go env GOARCH).tar
 
 more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex, ...) and etcd itself, as a process, and but for etcd as a module for world sim
 	@go build -C more -o ../build/lockbench-more ./lockbench-more

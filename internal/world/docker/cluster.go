@@ -76,7 +76,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		return c, nil
 	}
 	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name()].Name
-	c.words = w.images(s.Service).words()
+	c.words = w.maker(s.Service).words()
 	if c.owner, err = claimOwner(); err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@
 package docker
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -100,14 +98,9 @@ func (n *node) remove(ctx context.Context) error {
 
 // Write writes files into the container, whether it runs or not.
 func (n *node) Write(ctx context.Context, files map[string]string) error {
-	var b bytes.Buffer
-	t := tar.NewWriter(&b)
-	var err error
-	for name, text := range files {
-		err = errors.Join(err, addFile(t, name, []byte(text), 0o644))
-	}
-	if err = errors.Join(err, t.Close()); err == nil {
-		_, err = n.cluster.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: "/", Content: &b})
+	content, err := archive(files)
+	if err == nil {
+		_, err = n.cluster.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: "/", Content: content})
 	}
 	if err != nil {
 		return fmt.Errorf("write files of %s: %w", n.Name, explain(err))

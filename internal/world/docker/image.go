@@ -9,18 +9,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+	"github.com/moby/moby/client/pkg/jsonmessage"
 
+	"lockbench/deploy/images"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -32,20 +32,20 @@ const (
 	fetchLimit = time.Minute
 )
 
-// images finds and builds the images of one service.
-type images struct {
+// maker finds or builds the image of one service.
+type maker struct {
 	*Options
 	service service.Service
 }
 
-func (w *World) images(s service.Service) images { return images{&w.options, s} }
+func (w *World) maker(s service.Service) maker { return maker{&w.options, s} }
 
 // own is the user's image, and program the program of the nodes of a built one.
-func (w images) own() string     { return w.Images[w.service.Name()] }
-func (w images) program() string { return w.Programs[w.service.Name()] }
+func (w maker) own() string     { return w.Images[w.service.Name()] }
+func (w maker) program() string { return w.Programs[w.service.Name()] }
 
 // words are inserted before the arguments of the service's program, except the user's own.
-func (w images) words() []string {
+func (w maker) words() []string {
 	first := w.service.Needs().Programs[0]
 	if filepath.Base(cmp.Or(w.program(), first.Name)) != first.Name {
 		return nil
@@ -54,24 +54,16 @@ func (w images) words() []string {
 }
 
 // repository is the name of the images that we build. A tag is a digest of the content.
-func (w images) repository() string { return "lockbench-" + w.service.Name() }
+func (w maker) repository() string { return "lockbench-" + w.service.Name() }
 
 // registryBase is the base image if this machine lacks the programs of the service.
-func (w images) registryBase() string {
+func (w maker) registryBase() string {
 	return cmp.Or(w.Bases[w.service.Name()], w.service.Needs().Image)
-}
-
-// dockerfile adds nft to an official image.
-func dockerfile(base string) string {
-	return `FROM ` + base + `
-LABEL ` + imageLabel + `=registry
-RUN command -v nft >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nftables && rm -rf /var/lib/apt/lists/*; }
-`
 }
 
 // find finds or builds the image for servers: the user's; else one of this machine's programs, which needs no
 // registry; else an official one with nft, from a registry.
-func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+func (w maker) find(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	if w.own() != "" {
 		return w.ownImage(ctx, api)
 	}
@@ -94,26 +86,24 @@ func (w images) find(ctx context.Context, api client.APIClient) (ImageInfo, erro
 	return info, nil
 }
 
-func (w images) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+func (w maker) ownImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	info := ImageInfo{Name: w.own(), From: "as it is"}
-	found, err := api.ImageInspect(ctx, info.Name)
-	if errdefs.IsNotFound(err) {
-		if w.NoFetch {
-			return info, fmt.Errorf("the image of --image %s=%s is not here: docker pull %s", w.service.Name(), info.Name, info.Name)
-		}
-		w.Say("fetching the image " + info.Name)
-		limited, cancel := contextWithLimit(ctx, AskedLimit, "fetch the image "+info.Name)
-		defer cancel()
-		if err := w.pull(limited, api, info.Name); err != nil {
-			return info, fmt.Errorf("the image of --image %s=%s is neither here nor in a registry: %w", w.service.Name(), info.Name, err)
-		}
-		info.Built = true
-		found, err = api.ImageInspect(ctx, info.Name)
+	if found, err := info.inspect(ctx, api); found || err != nil {
+		return info, err
+	}
+	if w.NoFetch {
+		return info, fmt.Errorf("the image of --image %s=%s is not here: docker pull %s", w.service.Name(), info.Name, info.Name)
+	}
+	w.Say("fetching the image " + info.Name)
+	limited, cancel := contextWithLimit(ctx, AskedLimit, "fetch the image "+info.Name)
+	defer cancel()
+	err := pull(limited, api, info.Name)
+	if err == nil {
+		info.Built, err = info.inspect(ctx, api)
 	}
 	if err != nil {
-		return info, fmt.Errorf("look at the image of --image %s=%s: %w", w.service.Name(), info.Name, explain(err))
+		return info, fmt.Errorf("the image of --image %s=%s is neither here nor in a registry: %w", w.service.Name(), info.Name, err)
 	}
-	info.Bytes = found.Size
 	return info, nil
 }
 
@@ -124,28 +114,24 @@ func (i *ImageInfo) inspect(ctx context.Context, api client.APIClient) (found bo
 		return false, nil
 	}
 	if err != nil {
-		return false, explain(err)
+		return false, fmt.Errorf("look at the image %s: %w", i.Name, explain(err))
 	}
 	i.Bytes = image.Size
 	return true, nil
 }
 
-// machineImage is an image of this machine's programs.
-func (w images) machineImage(ctx context.Context, api client.APIClient, programs []program) (ImageInfo, error) {
+// machineImage is an image of this machine's programs. Its tag is a digest of the content.
+func (w maker) machineImage(ctx context.Context, api client.APIClient, programs []string) (ImageInfo, error) {
 	info := ImageInfo{From: "this machine's programs"}
-	content, err := gather(ctx, programs, w.service.Needs())
-	if err != nil {
-		return info, fmt.Errorf("make an image of this machine's programs: %w", err)
-	}
-	digest, err := content.digest()
+	list, err := pack(ctx, "list", programs)
 	if err != nil {
 		return info, err
 	}
-	info.Name = w.repository() + ":" + digest[:12]
+	info.Name = w.repository() + ":" + digest(string(list), images.Pack)
 	if found, err := info.inspect(ctx, api); found || err != nil {
 		return info, err
 	}
-	packed, err := content.pack()
+	packed, err := pack(ctx, "tar", programs)
 	if err != nil {
 		return info, err
 	}
@@ -155,7 +141,7 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 			"LABEL " + imageLabel + "=machine",
 		}})
 	if err == nil {
-		err = errors.Join(readProgress(result, nil), result.Close())
+		err = awaitImage(result)
 	}
 	if err != nil {
 		return info, fmt.Errorf("import an image of this machine's programs: %w", explain(err))
@@ -164,11 +150,16 @@ func (w images) machineImage(ctx context.Context, api client.APIClient, programs
 	return info, nil
 }
 
+// digest returns the beginning of a digest, for a tag.
+func digest(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}
+
 // registryImage is an official image with nft.
-func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
+func (w maker) registryImage(ctx context.Context, api client.APIClient) (ImageInfo, error) {
 	base := w.registryBase()
-	sum := sha256.Sum256([]byte(dockerfile(base)))
-	info := ImageInfo{Name: w.repository() + ":registry-" + hex.EncodeToString(sum[:6]), From: base + " and nft"}
+	info := ImageInfo{Name: w.repository() + ":registry-" + digest(base, images.Nft), From: base + " and nft"}
 	if found, err := info.inspect(ctx, api); found || err != nil {
 		return info, err
 	}
@@ -179,7 +170,7 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 	w.Say(fmt.Sprintf("fetching %s, and adding nft to it; this is done once, and given up after %v", base, limit))
 	limited, cancel := contextWithLimit(ctx, limit, "fetch "+base)
 	defer cancel()
-	err := w.pull(limited, api, base)
+	err := pull(limited, api, base)
 	if err == nil {
 		err = addNft(limited, api, base, info.Name)
 	}
@@ -192,14 +183,15 @@ func (w images) registryImage(ctx context.Context, api client.APIClient) (ImageI
 
 // addNft builds an image with nft from a local one.
 func addNft(ctx context.Context, api client.APIClient, base, name string) error {
-	var files bytes.Buffer
-	t := tar.NewWriter(&files)
-	if err := errors.Join(addFile(t, "Dockerfile", []byte(dockerfile(base)), 0o644), t.Close()); err != nil {
+	folder, err := archive(map[string]string{"Dockerfile": images.Nft})
+	if err != nil {
 		return err
 	}
-	result, err := api.ImageBuild(ctx, &files, client.ImageBuildOptions{Tags: []string{name}, Remove: true, ForceRemove: true})
+	result, err := api.ImageBuild(ctx, folder, client.ImageBuildOptions{
+		Tags: []string{name}, BuildArgs: map[string]*string{"BASE": &base}, Remove: true, ForceRemove: true,
+	})
 	if err == nil {
-		err = errors.Join(readProgress(result.Body, nil), result.Body.Close())
+		err = awaitImage(result.Body)
 	}
 	switch {
 	case err == nil:
@@ -211,11 +203,11 @@ func addNft(ctx context.Context, api client.APIClient, base, name string) error 
 	}
 }
 
-// pull fetches an image and reports the progress.
-func (w images) pull(ctx context.Context, api client.APIClient, name string) error {
+// pull fetches an image.
+func pull(ctx context.Context, api client.APIClient, name string) error {
 	result, err := api.ImagePull(ctx, name, client.ImagePullOptions{})
 	if err == nil {
-		err = errors.Join(readProgress(result, w.Say), result.Close())
+		err = awaitImage(result)
 	}
 	switch {
 	case err == nil:
@@ -231,56 +223,23 @@ func contextWithLimit(ctx context.Context, limit time.Duration, what string) (co
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done after %v", what, limit))
 }
 
-// progressStep is the number of bytes between two reports.
-const progressStep = 10 << 20
-
-// readProgress reads the daemon's messages and reports the progress. Errors arrive there, too, because the
-// response has already begun.
-func readProgress(r io.Reader, say func(line string)) error {
-	type bytes struct{ Current, Total int64 }
-	layers := map[string]bytes{}
-	said := int64(0)
-	for d := json.NewDecoder(r); ; {
-		var line struct {
-			Error, Status, ID string
-			ProgressDetail    bytes
-		}
-		switch err := d.Decode(&line); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("read the daemon's answer: %w", err)
-		case line.Error != "":
-			return errors.New(strings.TrimSpace(line.Error))
-		}
-		if line.Status != "Downloading" || say == nil {
-			continue
-		}
-		layers[line.ID] = line.ProgressDetail
-		var sum bytes
-		for _, l := range layers {
-			sum.Current, sum.Total = sum.Current+l.Current, sum.Total+l.Total
-		}
-		if sum.Current >= said+progressStep {
-			said = sum.Current
-			say(fmt.Sprintf("fetched %d of %d MB, of what is known so far", sum.Current>>20, sum.Total>>20))
-		}
-	}
+// awaitImage reads the daemon's messages to their end. Errors arrive there, too, because the response has already
+// begun.
+func awaitImage(messages io.ReadCloser) error {
+	return errors.Join(jsonmessage.DisplayStream(messages, io.Discard), messages.Close())
 }
 
-func addFile(t *tar.Writer, name string, content []byte, mode int64) error {
-	err := t.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: mode, Size: int64(len(content)), Format: tar.FormatPAX})
-	if err == nil {
-		_, err = t.Write(content)
+// archive returns files of a container or of an image as a tar.
+func archive(files map[string]string) (io.Reader, error) {
+	var b bytes.Buffer
+	t := tar.NewWriter(&b)
+	var err error
+	for name, text := range files {
+		header := &tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o644, Size: int64(len(text)), Format: tar.FormatPAX}
+		err = errors.Join(err, t.WriteHeader(header))
+		if err == nil {
+			_, err = io.WriteString(t, text)
+		}
 	}
-	return err
-}
-
-// readable reads a file for the image.
-func readable(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read a file for the image: %w", err)
-	}
-	return content, nil
+	return &b, errors.Join(err, t.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,56 +17,76 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/process"
 	"lockbench/locks"
-	"lockbench/service"
 	"lockbench/service/redis"
 )
 
-func TestPackHasProgramsAndLibraries(t *testing.T) {
-	sh, err := process.Find(service.Executable{Name: "sh"}, "")
+// TestPack checks the content of an image. The same files must make the same image, or its tag means nothing.
+func TestPack(t *testing.T) {
+	files := t.TempDir()
+	text, tool, link := filepath.Join(files, "a text"), filepath.Join(files, "bin", "tool"), filepath.Join(files, "link")
+	err := errors.Join(
+		os.WriteFile(text, []byte("one"), 0o600), os.Mkdir(filepath.Dir(tool), 0o755), os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755),
+		os.Symlink(text, link), os.Symlink("/no/such/file", filepath.Join(files, "dangling")),
+	)
 	if err != nil {
-		needs.OrSkip(t, "docker", err)
+		t.Fatal(err)
 	}
-	programs := []program{{sh, []string{"sh", "ash"}}}
-	packed := func() (digest string, image []byte) {
-		c, err := gather(t.Context(), programs, service.Needs{})
-		if err == nil {
-			digest, err = c.digest()
-		}
-		if err == nil {
-			image, err = c.pack()
-		}
+	programs := []string{"sh,ash=sh", "tool=" + tool, "--", files}
+	packed := func(mode string) string {
+		out, err := pack(t.Context(), mode, programs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return digest, image
+		return string(out)
 	}
-	one, packedOnce := packed()
-	if other, again := packed(); one != other || !bytes.Equal(packedOnce, again) {
-		t.Errorf("the same files make the same image, or its tag means nothing: %s, %s", one, other)
+	list, content := packed("list"), packed("tar")
+	if packed("list") != list || packed("tar") != content {
+		t.Error("the same files make another image")
 	}
-	var names []string
-	for r := tar.NewReader(bytes.NewReader(packedOnce)); ; {
+	got := map[string]*tar.Header{}
+	for r := tar.NewReader(strings.NewReader(content)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, h.Name)
+		got[strings.TrimPrefix(h.Name, ".")] = h
 	}
-	libraries, err := librariesOf(t.Context(), sh, false)
-	if err != nil {
+	for path, mode := range map[string]int64{"/": 0o755, "/bin/sh": 0o755, "/bin/ash": 0o755, "/tmp/": 0o1777, "/results/": 0o777, text: 0o644, link: 0o644, tool: 0o755} {
+		if got[path] == nil || got[path].Mode != mode || got[path].Uid != 0 {
+			t.Errorf("the image has %s as %+v; want mode %o", path, got[path], mode)
+		}
+	}
+	// A program that is among the files looks for others next to itself.
+	if h := got["/bin/tool"]; h == nil || h.Linkname != tool {
+		t.Errorf("the image has /bin/tool as %+v", h)
+	}
+	if !strings.Contains(fmt.Sprint(slices.Collect(maps.Keys(got))), "/libc.so") {
+		t.Errorf("the image lacks the C library; it has %v", slices.Sorted(maps.Keys(got)))
+	}
+	if err := os.WriteFile(text, []byte("two!"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range append([]string{"/bin/sh", "/bin/ash", "/tmp/"}, libraries...) {
-		if !slices.Contains(names, strings.TrimPrefix(want, "/")) {
-			t.Errorf("the image has no %s; it has %v", want, names)
-		}
+	if packed("list") == list {
+		t.Error("a changed file makes no other image")
+	}
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n:\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	programs = programs[:2]
+	before := packed("list")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n.\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if packed("list") == before {
+		t.Error("a changed program makes no other image")
+	}
+	if _, err := pack(t.Context(), "tar", []string{"no-such-program"}); err == nil || !strings.Contains(err.Error(), "there is no program no-such-program") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -81,17 +102,6 @@ func TestFindProgramsSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestLibrariesOfWhatIsNoProgram(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// A script, like a static program, loads nothing.
-	if got, err := librariesOf(t.Context(), text, false); err != nil || len(got) != 0 {
-		t.Errorf("got %v, %v", got, err)
-	}
-}
-
 // TestImageOfAnotherKind checks an image whose programs this machine cannot run.
 func TestImageOfAnotherKind(t *testing.T) {
 	w := newWorld(t)
@@ -101,14 +111,18 @@ func TestImageOfAnotherKind(t *testing.T) {
 	// The header of a program for an old architecture.
 	alien := append([]byte("\x7fELF\x01\x02\x01"), make([]byte, 200)...)
 	alien[17], alien[19], alien[23] = 2, 2, 1
-	if err := errors.Join(addFile(b, "/bin/sh", alien, 0o755), b.Close()); err != nil {
+	err := b.WriteHeader(&tar.Header{Name: "bin/sh", Mode: 0o755, Size: int64(len(alien))})
+	if err == nil {
+		_, err = b.Write(alien)
+	}
+	if err = errors.Join(err, b.Close()); err != nil {
 		t.Fatal(err)
 	}
 	const name = "lockbench-test-alien:1"
 	result, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: &content, SourceName: "-"}, name,
 		client.ImageImportOptions{Changes: []string{"ENV PATH=/bin"}})
 	if err == nil {
-		err = errors.Join(readProgress(result, nil), result.Close())
+		err = awaitImage(result)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +151,7 @@ func TestImageThatIsNowhere(t *testing.T) {
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
 	info, err := w.Image(t.Context(), redis.Service{})
-	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.images(redis.Service{}).repository()+":") {
+	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.maker(redis.Service{}).repository()+":") {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if lines := w.Report(t.Context()); len(lines) < 2 || !strings.Contains(lines[1], info.Name) {
@@ -148,20 +162,11 @@ func TestImageIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The progress of a fetch is reported every 10 MB, and errors in the daemon's messages are errors.
-func TestReadProgress(t *testing.T) {
-	var b strings.Builder
-	for mb := range 13 {
-		fmt.Fprintf(&b, `{"status":"Downloading","progressDetail":{"current":%d,"total":%d},"id":"a"}`+"\n", mb<<20, 12<<20)
-		fmt.Fprintf(&b, `{"status":"Downloading","progressDetail":{"current":%d,"total":%d},"id":"b"}`+"\n", mb<<20, 30<<20)
-		fmt.Fprintf(&b, `{"status":"Extracting","progressDetail":{"current":%d,"total":%d},"id":"a"}`+"\n", mb<<22, 12<<20)
-	}
-	var said []string
-	err := readProgress(strings.NewReader(b.String()), func(line string) { said = append(said, line) })
-	if want := []string{"fetched 10 of 42 MB, of what is known so far", "fetched 20 of 42 MB, of what is known so far"}; err != nil || !slices.Equal(said, want) {
-		t.Errorf("got %q, %v", said, err)
-	}
-	if err := readProgress(strings.NewReader(`{"status":"x"}{"error":"manifest unknown"}`), nil); err == nil || err.Error() != "manifest unknown" {
-		t.Errorf("got %v", err)
+// TestAwaitImage: errors in the daemon's messages are errors.
+func TestAwaitImage(t *testing.T) {
+	for messages, want := range map[string]string{`{"status":"x"}`: "<nil>", `{"status":"x"}{"error":"unknown","errorDetail":{"message":"manifest unknown"}}`: "manifest unknown"} {
+		if err := awaitImage(io.NopCloser(strings.NewReader(messages))); fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %s", messages, err, want)
+		}
 	}
 }

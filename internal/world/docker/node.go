@@ -96,6 +96,9 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	return nil
 }
 
+// ordinary is the UID of a user of images who may write only in the directory of its server.
+const ordinary = "1000"
+
 // as returns the prefix of commands for a service whose programs refuse to run as root.
 func (c *Cluster) as() string {
 	if len(c.Spec.Service.Needs().Users) == 0 {

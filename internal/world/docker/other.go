@@ -41,8 +41,5 @@ func (w *World) Image(context.Context, service.Service) (ImageInfo, error) {
 // SweepAfter fails as Ready does.
 func SweepAfter(context.Context, io.Reader, string) error { return errLinux }
 
-// PackProgram fails as Ready does.
-func PackProgram(context.Context, string, []service.Service) ([]byte, error) { return nil, errLinux }
-
 // Report returns nothing beyond the error of Ready.
 func (w *World) Report(context.Context) []string { return nil }

@@ -3,31 +3,20 @@
 package docker
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
-	"lockbench/internal/output"
+	"lockbench/deploy/images"
 	"lockbench/internal/world/process"
 	"lockbench/service"
 )
-
-// program is a program of the image, under the names that scripts use.
-type program struct {
-	path  string   // on this machine
-	names []string // in /bin of the image
-}
 
 // tools are the programs of every image in addition to those of its service.
 var tools = []service.Executable{
@@ -46,258 +35,66 @@ var tools = []service.Executable{
 // wanted returns all programs of a service's image.
 func wanted(s service.Service) []service.Executable { return append(s.Needs().Programs, tools...) }
 
-// findPrograms finds all programs, or returns which are missing. own is the user's program in place of the
-// first.
-func findPrograms(s service.Service, own string) ([]program, error) {
-	var found []program
-	var packages []string
+// findPrograms returns the arguments with which [images.Pack] packs the programs of a service, or an error that
+// names the missing ones. own is the user's program in place of the first.
+func findPrograms(s service.Service, own string) ([]string, error) {
+	var args, packages []string
+	var first string // the program of nodes
 	for i, want := range wanted(s) {
-		as := want.As
-		if len(as) == 0 {
-			as = []string{want.Name}
-		}
 		if i > 0 {
 			own = ""
 		}
 		path, err := process.Find(want, own)
-		if err != nil && own != "" {
+		switch {
+		case err != nil && own != "":
 			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name(), err)
-		}
-		if err != nil {
-			if want.Package == "" {
-				return nil, errors.New(s.Needs().Install)
-			}
+		case err != nil && want.Package == "":
+			return nil, errors.New(s.Needs().Install)
+		case err != nil:
 			packages = append(packages, want.Package)
 			continue
 		}
-		found = append(found, program{path, as})
+		if i == 0 {
+			first = path
+		}
+		if len(want.As) == 0 {
+			want.As = []string{want.Name}
+		}
+		args = append(args, strings.Join(want.As, ",")+"="+path)
 	}
 	if len(packages) > 0 {
 		return nil, fmt.Errorf("this machine lacks programs for the image: apt-get install %s", strings.Join(slices.Compact(packages), " "))
 	}
-	return found, nil
-}
-
-// PackProgram returns the file system of an image in which lockbench itself runs servers, as a tar: the program at
-// a path, the servers of services, and the tools of world local. Any user may run it and write results.
-func PackProgram(ctx context.Context, path string, services []service.Service) ([]byte, error) {
-	all := content{map[string]file{}}
-	programs := []program{{path, []string{"lockbench"}}}
-	for _, s := range services {
-		found, err := findPrograms(s, "")
-		if err != nil {
-			return nil, err
-		}
-		c, err := gather(ctx, found, s.Needs())
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all.files, c.files)
+	if s.Needs().Files == nil {
+		return args, nil
 	}
-	c, err := gather(ctx, programs, service.Needs{})
+	real, err := filepath.EvalSymlinks(first)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the files of %s: %w", first, err)
 	}
-	maps.Copy(all.files, c.files)
-	return all.pack("results/")
-}
-
-// content is the content of an image, by path.
-type content struct {
-	files map[string]file
-}
-
-// file is a copy of a file of this machine, or a link.
-type file struct {
-	from string
-	link string // the target of a link; empty: a copy
-	mode int64
-	// many marks one of many files, which are identified by size and time, because reading a whole Java for
-	// each digest takes too long.
-	many bool
-}
-
-// gather collects the content of an image: programs, their libraries, and the other files of their service.
-func gather(ctx context.Context, programs []program, needs service.Needs) (content, error) {
-	c := content{map[string]file{}}
-	if needs.Files != nil {
-		real, err := filepath.EvalSymlinks(programs[0].path)
+	args = append(args, "--")
+	for _, pattern := range s.Needs().Files(real) {
+		found, err := filepath.Glob(pattern)
 		if err != nil {
-			return c, fmt.Errorf("find the files of %s: %w", programs[0].path, err)
+			return nil, fmt.Errorf("find the files of %s: %w", real, err)
 		}
-		for _, pattern := range needs.Files(real) {
-			found, err := filepath.Glob(pattern)
-			if err != nil {
-				return c, fmt.Errorf("find the files of %s: %w", real, err)
-			}
-			for _, at := range found {
-				if err := c.tree(ctx, at); err != nil {
-					return c, err
-				}
-			}
-		}
+		args = append(args, found...)
 	}
-	for _, p := range programs {
-		real, err := filepath.EvalSymlinks(p.path)
-		if err != nil {
-			return c, fmt.Errorf("find %s: %w", p.path, err)
-		}
-		_, whole := c.files[real] // it looks for files in its directory
-		for _, name := range p.names {
-			if whole {
-				c.files["/bin/"+name] = file{link: real}
-			} else {
-				c.files["/bin/"+name] = file{from: p.path, mode: 0o755}
-			}
-		}
-		libraries, err := librariesOf(ctx, real, false)
-		if err != nil {
-			return c, err
-		}
-		c.libraries(libraries)
-	}
-	return c, nil
+	return args, nil
 }
 
-func (c content) libraries(paths []string) {
-	for _, l := range paths {
-		l = filepath.Clean(l) // one path for each file
-		if _, known := c.files[l]; !known {
-			c.files[l] = file{from: l, mode: 0o755}
-		}
-	}
-}
-
-// tree adds a file, or all files of a directory, and their libraries. Links are followed; dangling ones are left
-// out.
-func (c content) tree(ctx context.Context, at string) error {
-	info, err := os.Stat(at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// pack runs [images.Pack]. The modes are list and tar.
+func pack(ctx context.Context, mode string, programs []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", images.Pack, "pack.sh", mode}, programs...)...)
+	// It removes its temporary files at SIGTERM.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(failed.Stderr)))
 	}
 	if err != nil {
-		return fmt.Errorf("look at a file for the image: %w", err)
+		return nil, fmt.Errorf("make an image of this machine's programs: %w", err)
 	}
-	if info.IsDir() {
-		inside, err := os.ReadDir(at)
-		if err != nil {
-			return fmt.Errorf("look at a folder for the image: %w", err)
-		}
-		for _, e := range inside {
-			if err := c.tree(ctx, filepath.Join(at, e.Name())); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if !info.Mode().IsRegular() {
-		return nil
-	}
-	c.files[at] = file{from: at, mode: int64(info.Mode().Perm() | 0o444), many: true}
-	if info.Mode()&0o111 == 0 && !strings.HasSuffix(at, ".so") {
-		return nil
-	}
-	libraries, err := librariesOf(ctx, at, true)
-	c.libraries(libraries)
-	return err
-}
-
-// fixed are files of all images. Services that refuse to run as root run as [ordinary].
-var fixed = map[string]string{
-	"/etc/passwd": "root:x:0:0:root:/:/bin/sh\nlockbench:x:" + ordinary + ":" + ordinary + ":lockbench:/lb:/bin/sh\n",
-	"/etc/group":  "root:x:0:\nlockbench:x:" + ordinary + ":\n",
-}
-
-// ordinary is the UID of a user who may write only in the directory of its server.
-const ordinary = "1000"
-
-// digest returns the same text for the same files.
-func (c content) digest() (string, error) {
-	sum := sha256.New()
-	for _, at := range slices.Sorted(maps.Keys(c.files)) {
-		f := c.files[at]
-		fmt.Fprintf(sum, "%s %s %o %t\n", at, f.link, f.mode, f.many)
-		switch {
-		case f.many:
-			info, err := os.Stat(f.from)
-			if err != nil {
-				return "", fmt.Errorf("look at a file for the image: %w", err)
-			}
-			fmt.Fprintln(sum, info.Size(), info.ModTime().UnixNano())
-		case f.link == "":
-			b, err := readable(f.from)
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintln(sum, len(b))
-			sum.Write(b)
-		}
-	}
-	for _, at := range slices.Sorted(maps.Keys(fixed)) {
-		fmt.Fprintln(sum, at, fixed[at])
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// pack returns the file system of an image, with directories that all users may write. The same files give the
-// same bytes.
-func (c content) pack(open ...string) ([]byte, error) {
-	var b bytes.Buffer
-	t := tar.NewWriter(&b)
-	// Directories for servers and scripts.
-	err := errors.Join(
-		t.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}),
-		t.WriteHeader(&tar.Header{Name: "lb/", Typeflag: tar.TypeDir, Mode: 0o755}),
-	)
-	for _, name := range open {
-		err = errors.Join(err, t.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o777}))
-	}
-	for _, at := range slices.Sorted(maps.Keys(fixed)) {
-		err = errors.Join(err, addFile(t, at, []byte(fixed[at]), 0o644))
-	}
-	for _, at := range slices.Sorted(maps.Keys(c.files)) {
-		f := c.files[at]
-		if f.link != "" {
-			err = errors.Join(err, t.WriteHeader(&tar.Header{Name: strings.TrimPrefix(at, "/"), Typeflag: tar.TypeSymlink, Linkname: f.link, Mode: 0o777}))
-			continue
-		}
-		text, readErr := readable(f.from)
-		err = errors.Join(err, readErr, addFile(t, at, text, f.mode))
-	}
-	if err = errors.Join(err, t.Close()); err != nil {
-		return nil, fmt.Errorf("pack an image: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// librariesOf returns the libraries that a program loads. ldd fails for a static program, so only its output counts
-// as an error. Some files of a tree may need libraries that the machine lacks.
-func librariesOf(ctx context.Context, path string, some bool) ([]string, error) {
-	cmd := exec.CommandContext(ctx, "ldd", path)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := output.Combined(cmd)
-	text := string(out)
-	switch {
-	case strings.Contains(text, "not a dynamic executable"), strings.Contains(text, "statically linked"):
-		return nil, nil
-	case err != nil && some:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("ask which libraries %s needs: ldd: %w: %.200s", path, err, text)
-	}
-	var libraries []string
-	for line := range strings.Lines(text) {
-		// "libm.so.6 => /lib/libm.so.6 (0x7f...)", or the loader itself: "/lib64/ld.so (0x...)"
-		if _, target, ok := strings.Cut(line, "=>"); ok {
-			line = target
-		}
-		lib, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch {
-		case strings.HasPrefix(lib, "/"):
-			libraries = append(libraries, lib)
-		case lib == "not" && !some:
-			return nil, fmt.Errorf("%s does not run on this machine: %s", path, strings.TrimSpace(text))
-		}
-	}
-	return libraries, nil
+	return out, nil
 }

@@ -87,7 +87,7 @@ func (w *World) ready(ctx context.Context, s service.Service) error {
 
 // image finds or builds the image of a service. w.mu must be held.
 func (w *World) image(ctx context.Context, s service.Service) error {
-	info, err := w.images(s).find(ctx, w.state.provider.Client())
+	info, err := w.maker(s).find(ctx, w.state.provider.Client())
 	if err == nil {
 		w.state.images[s.Name()] = info
 	}
