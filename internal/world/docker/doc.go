@@ -2,8 +2,8 @@
 // daemon, started by testcontainers-go, and lock clients are child processes. It needs a daemon that this
 // user may use, and neither root nor an image registry.
 //
-//	client-1 ─ 127.0.0.1:a ─┐           ┌─ 127.0.0.1:14001 ─┐   server-1 10.77.3.11
-//	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 10.77.3.12
+//	client-1 ─ 127.0.0.1:a ─┐           ┌─ 127.0.0.1:14001 ─┐   server-1 198.19.3.11
+//	client-1 ─ 127.0.0.1:b ─┼─  proxy  ─┼─ 127.0.0.1:14002 ─┼─▶ server-2 198.19.3.12
 //	client-2 ─ 127.0.0.1:c ─┘           └─ ...  published  ─┘      │ nft in each
 //	                                                            container, for links
 //	                                                            between servers

@@ -4,16 +4,10 @@ package docker
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -25,83 +19,36 @@ const tries = 20
 // firstNode is the last byte of the address of the first node.
 const firstNode = 11
 
-// subnet is the range of addresses of a cluster: the gateway is .1, the nodes are .11 and so on.
+// subnet is the network of a cluster. Its addresses are 198.19.third.0/24: the gateway is .1, the nodes are .11 and
+// so on. 198.18.0.0/15 is reserved for tests of networks (RFC 2544), so the machine has no other route to it.
 type subnet struct {
 	id, name string
-	prefix   netip.Prefix
+	third    byte
 }
 
 func (s subnet) gateway() netip.Addr { return s.at(1) }
 
 func (s subnet) node(k int) netip.Addr { return s.at(byte(firstNode + k)) }
 
-func (s subnet) at(last byte) netip.Addr {
-	b := s.prefix.Addr().As4()
-	b[3] = last
-	return netip.AddrFrom4(b)
-}
+func (s subnet) at(last byte) netip.Addr { return netip.AddrFrom4([4]byte{198, 19, s.third, last}) }
 
-// createNetwork creates the network of a cluster, on addresses to which this machine has no route.
+// createNetwork creates the network of a cluster, on addresses that no other network has.
 func createNetwork(ctx context.Context, api client.APIClient, o *owner) (subnet, error) {
-	// Not drawn from the seed: results do not depend on the addresses.
-	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), uint64(time.Now().UnixNano())))
 	// Not cancelled: a network that the daemon creates meanwhile could not be removed.
 	ctx, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "make a network for the servers")
 	defer cancel()
-	routes, _ := os.ReadFile("/proc/net/route") // absent where there is no network at all
-	var errs error
-	for range tries {
-		s := subnet{name: "lockbench-" + o.name, prefix: chooseRange(rng, parseRoutes(string(routes)))}
+	for try := 1; ; try++ {
+		s := subnet{name: "lockbench-" + o.name, third: byte(rand.IntN(256))}
 		made, err := api.NetworkCreate(ctx, s.name, client.NetworkCreateOptions{
 			Driver: "bridge", Labels: o.labels(),
-			IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: s.prefix, Gateway: s.gateway()}}},
+			IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: netip.PrefixFrom(s.at(0), 24), Gateway: s.gateway()}}},
 		})
 		if err == nil {
 			s.id = made.ID
 			return s, nil
 		}
-		errs = err
-		// The daemon knows its networks, which may have no route here.
-		if !strings.Contains(err.Error(), "overlap") {
-			break
+		if try == tries || !strings.Contains(err.Error(), "overlap") {
+			return subnet{}, fmt.Errorf("make a network for the servers: %w", explain(err))
 		}
 	}
-	return subnet{}, fmt.Errorf("make a network for the servers: %w", explain(errs))
-}
-
-// chooseRange draws a range that does not overlap with those in use. The daemon may still reject it.
-func chooseRange(rng *rand.Rand, used []netip.Prefix) (p netip.Prefix) {
-	for range 10000 {
-		p = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(16 + rng.IntN(230)), byte(rng.IntN(256)), 0}), 24)
-		free := true
-		for _, u := range used {
-			// A range this wide would leave no other.
-			free = free && (u.Bits() < 9 || !p.Overlaps(u))
-		}
-		if free {
-			break
-		}
-	}
-	return p
-}
-
-// parseRoutes parses the kernel's routing table: destination and mask are in the second and eighth column, in
-// hexadecimal and native byte order.
-func parseRoutes(text string) []netip.Prefix {
-	var routes []netip.Prefix
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 8 {
-			continue
-		}
-		to, err := strconv.ParseUint(fields[1], 16, 32)
-		mask, maskErr := strconv.ParseUint(fields[7], 16, 32)
-		if errors.Join(err, maskErr) != nil {
-			continue // the heading
-		}
-		var b [4]byte
-		binary.NativeEndian.PutUint32(b[:], uint32(to))
-		routes = append(routes, netip.PrefixFrom(netip.AddrFrom4(b), bits.OnesCount32(uint32(mask))))
-	}
-	return routes
 }

@@ -3,10 +3,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
+
+	"lockbench/service"
 )
 
 // The labels of all our objects. The machine is one of them, because an owner can only be checked on its machine,
@@ -76,17 +80,12 @@ type leftovers struct {
 // findLeftovers finds the objects of a dead owner; with an empty name, of all.
 func findLeftovers(ctx context.Context, api client.APIClient, owner string) (found leftovers, err error) {
 	here := machine()
-	dead := map[string]bool{} // by name
 	abandoned := func(labels map[string]string) bool {
 		if labels[machineLabel] != here {
 			found.uncheckable++
 			return false
 		}
-		name := labels[ownerLabel]
-		if _, asked := dead[name]; !asked {
-			dead[name] = !alive(name)
-		}
-		return dead[name]
+		return !alive(labels[ownerLabel])
 	}
 	label := ownerLabel
 	if owner != "" {
@@ -114,19 +113,47 @@ func findLeftovers(ctx context.Context, api client.APIClient, owner string) (fou
 	return found, nil
 }
 
-// sweep removes the objects of killed runs. Two sweeps may run concurrently. It repeats until nothing is left: a
-// daemon completes the requests of dead processes, so a container may appear after the first look. Objects
-// that the daemon fails to remove stay; [World.Report] lists them.
-func sweep(ctx context.Context, api client.APIClient) error {
+// SweepAfter waits for the end of life, and then removes the objects of an owner.
+func SweepAfter(ctx context.Context, life io.Reader, owner string) error {
+	if owner == "" || strings.ContainsAny(owner, "=,") {
+		return fmt.Errorf("%q is not the name of an owner", owner)
+	}
+	if _, err := io.Copy(io.Discard, life); err != nil {
+		return fmt.Errorf("wait for the end of a run: %w", err)
+	}
+	provider, err := connect()
+	if err != nil {
+		return err
+	}
+	return sweep(ctx, provider.Client(), owner, lateFor)
+}
+
+// lateFor is how long after an owner's end its objects may still appear, since a daemon completes the requests of
+// dead processes.
+const lateFor = 5 * time.Second
+
+// sweep removes the objects of a dead owner; with an empty name, of all. Two sweeps may run concurrently. It ends
+// when the daemon has removed nothing for this long. Objects that the daemon fails to remove stay; [World.Report]
+// lists them.
+func sweep(ctx context.Context, api client.APIClient, owner string, quiet time.Duration) error {
 	ctx, cancel := contextWithLimit(ctx, stopLimit, "remove what a killed run has left behind")
 	defer cancel()
-	for {
-		found, err := findLeftovers(ctx, api, "")
-		if err != nil {
+	for last := time.Now(); ; {
+		found, err := findLeftovers(ctx, api, owner)
+		some := false
+		if err == nil {
+			some, err = found.remove(ctx, api)
+		}
+		switch {
+		case some:
+			last = time.Now()
+		case time.Since(last) >= quiet:
 			return err
 		}
-		if some, err := found.remove(ctx, api); err != nil || !some {
-			return err
+		select {
+		case <-time.After(min(quiet, 100*time.Millisecond)):
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
 		}
 	}
 }
@@ -152,15 +179,23 @@ func (l leftovers) remove(ctx context.Context, api client.APIClient) (some bool,
 	return some, nil
 }
 
+// removeContainer removes a container, or waits until another process has removed it.
 func removeContainer(ctx context.Context, api client.APIClient, id string) error {
-	_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !gone(err) {
+	var failed error
+	err := service.Poll(ctx, func() error {
+		_, err := api.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if err != nil && strings.Contains(err.Error(), "is already in progress") {
+			return err
+		}
+		if failed = err; errdefs.IsNotFound(err) {
+			failed = nil
+		}
+		return nil
+	})
+	if err = cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("remove a container: %w", err)
 	}
-	return awaitGone(ctx, func() error {
-		_, err := api.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-		return err
-	})
+	return nil
 }
 
 // errMiscounted is the error for a network in which the daemon counts an endpoint that does not exist (moby issue
@@ -170,7 +205,7 @@ var errMiscounted = errors.New("the daemon does not let go of the network, altho
 
 func removeNetwork(ctx context.Context, api client.APIClient, id string) error {
 	_, err := api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
-	if err == nil || gone(err) {
+	if err == nil || errdefs.IsNotFound(err) {
 		return nil
 	}
 	if strings.Contains(err.Error(), "has active endpoints") {
@@ -180,27 +215,4 @@ func removeNetwork(ctx context.Context, api client.APIClient, id string) error {
 		}
 	}
 	return fmt.Errorf("remove a network: %w", err)
-}
-
-// gone reports whether an object is removed or being removed.
-func gone(err error) bool {
-	return errdefs.IsNotFound(err) || strings.Contains(err.Error(), "is already in progress")
-}
-
-// awaitGone waits until the object does not exist any more.
-func awaitGone(ctx context.Context, ask func() error) error {
-	for {
-		err := ask()
-		switch {
-		case errdefs.IsNotFound(err):
-			return nil
-		case err != nil:
-			return err
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the end of a container: %w", context.Cause(ctx))
-		}
-	}
 }

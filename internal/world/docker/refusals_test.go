@@ -194,7 +194,7 @@ func TestMiscountedNetwork(t *testing.T) {
 		t.Error(err)
 	}
 	api := w.state.provider.Client()
-	if err := sweep(t.Context(), api); err != nil {
+	if err := sweep(t.Context(), api, "", 0); err != nil {
 		t.Error(err)
 	}
 	if lines := strings.Join(w.Report(t.Context()), "\n"); !strings.Contains(lines, "does not let go of") {
@@ -205,7 +205,7 @@ func TestMiscountedNetwork(t *testing.T) {
 	}
 	// The real daemon removes the network.
 	right := newWorld(t)
-	if err := sweep(t.Context(), right.state.provider.Client()); err != nil {
+	if err := sweep(t.Context(), right.state.provider.Client(), "", 0); err != nil {
 		t.Error(err)
 	}
 	nothingLeft(t, right, owner)
@@ -288,7 +288,7 @@ func TestSweepLooksAgain(t *testing.T) {
 		})
 		return err
 	}}
-	if err := sweep(t.Context(), late); err != nil {
+	if err := sweep(t.Context(), late, "", 0); err != nil {
 		t.Error(err)
 	}
 	nothingLeft(t, w, o.name)

@@ -5,7 +5,6 @@ package docker
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 // draft is a cluster without running containers.
 func draft() *Cluster {
-	c := &Cluster{links: newLinks(), subnet: subnet{prefix: netip.MustParsePrefix("10.9.8.0/24")}}
+	c := &Cluster{links: newLinks(), subnet: subnet{third: 8}}
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
 		c.nodes = append(c.nodes, &node{
 			Node: service.Node{Name: name, Role: service.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
@@ -34,27 +33,27 @@ func TestRules(t *testing.T) {
 	c.links.held[world.Link{From: "redis-3", To: "redis-1"}] = true
 	c.links.relays[pair("redis-3", "redis-1")] = &relay{
 		a: "redis-1", b: "redis-3", inEffect: true,
-		ways: []way{{serverPort, netip.MustParseAddrPort("10.9.8.1:5000"), netip.MustParseAddrPort("10.9.8.1:5001")}},
+		ways: []way{{serverPort, netip.MustParseAddrPort("198.19.8.1:5000"), netip.MustParseAddrPort("198.19.8.1:5001")}},
 	}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench
 table ip lockbench {
  chain in {
   type filter hook input priority -300;
-  ip saddr 10.9.8.13 drop;
+  ip saddr 198.19.8.13 drop;
  }
  chain out {
   type filter hook output priority -300;
-  ip daddr 10.9.8.12 drop;
+  ip daddr 198.19.8.12 drop;
  }
  chain relay {
   type nat hook output priority -101;
-  ip daddr 10.9.8.13 tcp dport 6379 dnat to 10.9.8.1:5000;
+  ip daddr 198.19.8.13 tcp dport 6379 dnat to 198.19.8.1:5000;
  }
  chain renew {
   type filter hook output priority 10;
-  ip daddr 10.9.8.13 tcp dport 6379 reject with tcp reset;
-  ip daddr 10.9.8.13 tcp sport 6379 reject with tcp reset;
+  ip daddr 198.19.8.13 tcp dport 6379 reject with tcp reset;
+  ip daddr 198.19.8.13 tcp sport 6379 reject with tcp reset;
  }
 }
 `, `table ip lockbench
@@ -62,7 +61,7 @@ delete table ip lockbench
 table ip lockbench {
  chain in {
   type filter hook input priority -300;
-  ip saddr 10.9.8.11 drop;
+  ip saddr 198.19.8.11 drop;
  }
 }
 `} {
@@ -70,32 +69,8 @@ table ip lockbench {
 			t.Errorf("%s: got\n%swant\n%s", c.nodes[k].Name, got, want)
 		}
 	}
-	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 10.9.8.11 tcp dport 6379 dnat to 10.9.8.1:5001") {
+	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 198.19.8.11 tcp dport 6379 dnat to 198.19.8.1:5001") {
 		t.Errorf("redis-3 goes to redis-1 by the relay's other end: %s", got)
-	}
-}
-
-func TestParseRoutes(t *testing.T) {
-	const table = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
-eth0	00000000	0100000A	0003	0	0	0	00000000	0	0	0
-tun0	0000640A	00000000	0001	0	0	0	0000FFFF	0	0	0
-`
-	got := fmt.Sprint(parseRoutes(table))
-	if want := "[0.0.0.0/0 10.100.0.0/16]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestChooseRangeAvoidsWhatIsUsed(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	used := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} // a default route takes nothing
-	for i := 16; i < 245; i++ {
-		used = append(used, netip.MustParsePrefix(fmt.Sprintf("10.%d.0.0/16", i)))
-	}
-	for range 20 {
-		if got := chooseRange(rng, used); got.Addr().As4()[1] != 245 {
-			t.Fatalf("%s is in use", got)
-		}
 	}
 }
 

@@ -224,7 +224,7 @@ func TestDaemonGoes(t *testing.T) {
 	if len(leftOf(t, w, owner)) == 0 {
 		t.Error("without a daemon nothing can have been removed")
 	}
-	if err := sweep(t.Context(), w.state.provider.Client()); err != nil {
+	if err := sweep(t.Context(), w.state.provider.Client(), "", 0); err != nil {
 		t.Error(err)
 	}
 	nothingLeft(t, w, owner)

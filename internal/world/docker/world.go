@@ -146,7 +146,7 @@ func (w *World) prepare(ctx context.Context) error {
 	if info, err := api.Info(limited, client.InfoOptions{}); err == nil && info.Info.CgroupDriver == "cgroupfs" {
 		w.state.parent = rootGroup // systemd has a tree of its own, and wants names of it
 	}
-	if err := sweep(ctx, api); err != nil {
+	if err := sweep(ctx, api, "", 0); err != nil {
 		return fmt.Errorf("remove what a killed run has left behind: %w", explain(err))
 	}
 	w.state.daemon = version
