@@ -14,6 +14,7 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"golang.org/x/sync/singleflight"
 
 	"lockbench/internal/guest"
 	"lockbench/internal/world"
@@ -46,21 +47,19 @@ type Cluster struct {
 	joining sync.Mutex
 
 	direct    atomic.Bool // this machine reaches containers at their own addresses
-	relaying  sync.Mutex  // held while a relay is made
-	reachable bool        // from containers; under relaying
+	unreached error       // why containers do not reach this machine, or nil
 
-	probing sync.WaitGroup
+	probes singleflight.Group // running PINGs between servers, by link
 
-	mu     sync.Mutex
-	probes map[world.Link]*probe // running probes, at most one for each direction
-	links  links
+	mu    sync.Mutex
+	links links
 }
 
 // newCluster claims the resources of a cluster and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c := &Cluster{
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
-		links: newLinks(), probes: map[world.Link]*probe{},
+		unreached: w.state.unreached, links: newLinks(),
 	}
 	c.Clients.Self, c.Clients.Net = w.options.Self, c
 	c.Probe = c.Ping
@@ -163,7 +162,6 @@ func (c *Cluster) stop() error {
 // stopNodes removes the containers, and their network.
 func (c *Cluster) stopNodes(ctx context.Context) error {
 	err := service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
-	c.probing.Wait() // the shells are closed, so no probe waits for an answer
 	if c.subnet.id == "" {
 		return err
 	}

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"sync"
 	"time"
 
 	"lockbench/internal/world"
-	"lockbench/service"
+	"lockbench/internal/world/cluster"
 )
 
 // holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing
@@ -47,9 +45,10 @@ func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Lin
 		return err
 	}
 	// An older PING may hang for seconds until TCP retransmits; later probes do not wait for it.
-	c.mu.Lock()
-	clear(c.probes)
-	c.mu.Unlock()
+	for _, l := range between {
+		c.probes.Forget(fmt.Sprint(l))
+		c.probes.Forget(fmt.Sprint(back(l)))
+	}
 	return nil
 }
 
@@ -63,7 +62,7 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 		return c.change(ctx, between, func(l world.Link) { c.links.held[l] = true })
 	}
 	for _, l := range between {
-		if err := c.openRelay(ctx, l); err != nil {
+		if err := errors.Join(c.openRelay(l), c.openRelay(back(l))); err != nil {
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
@@ -73,7 +72,6 @@ func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) er
 	return c.change(ctx, between, func(l world.Link) {
 		delete(c.links.held, l)
 		c.links.slow[l] = true
-		c.links.relays[pair(l.From, l.To)].inEffect = true
 	})
 }
 
@@ -83,111 +81,50 @@ func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
 	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)
-		if r := c.links.relays[pair(l.From, l.To)]; r != nil && !c.links.slow[world.Link{From: l.To, To: l.From}] {
-			// Connections through the relay stay.
-			r.inEffect = false
-		}
 	}))
 }
 
-// openRelay creates the proxy listeners between the ends of a link.
-func (c *Cluster) openRelay(ctx context.Context, l world.Link) error {
-	c.relaying.Lock()
-	defer c.relaying.Unlock()
-	key := pair(l.From, l.To)
-	c.mu.Lock()
-	_, known := c.links.relays[key]
-	c.mu.Unlock()
-	if known {
-		return nil
-	}
-	err := c.reached(ctx)
+// openRelay makes the addresses in the proxy for connections from one server to another.
+func (c *Cluster) openRelay(l world.Link) error {
+	err := c.unreached
 	if err == nil && c.Ports() > 1 && !c.direct.Load() {
 		err = errors.New("this machine does not get to the containers' own addresses, where the other ports of its servers are")
 	}
 	if err != nil {
 		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
 	}
-	a, err := c.node(key[0])
+	to, err := c.node(l.To)
 	if err != nil {
 		return err
-	}
-	b, err := c.node(key[1])
-	if err != nil {
-		return err
-	}
-	at := netip.AddrPortFrom(c.subnet.gateway(), 0)
-	r := &relay{a: a.Name, b: b.Name}
-	for _, port := range c.ports() {
-		w := way{port: port}
-		if w.aToB, err = c.Proxy.AddListenerTo(a.Name, b.Name, at, b.at(port)); err != nil {
-			return err
-		}
-		if w.bToA, err = c.Proxy.AddListenerTo(b.Name, a.Name, at, a.at(port)); err != nil {
-			return err
-		}
-		r.ways = append(r.ways, w)
 	}
 	c.mu.Lock()
-	c.links.relays[key] = r
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	for i := len(c.links.relays[l]); i < c.Ports(); i++ {
+		// Only the first port is published.
+		real := to.addr()
+		if i > 0 {
+			real = cluster.After(to.announced, i)
+		}
+		relay, err := c.Proxy.AddListenerTo(l.From, l.To, netip.AddrPortFrom(c.subnet.gateway(), 0), real)
+		if err != nil {
+			return err
+		}
+		c.links.relays[l] = append(c.links.relays[l], relay)
+	}
 	return nil
 }
 
-// ports returns the ports by which servers connect to each other.
-func (c *Cluster) ports() []uint16 {
-	ports := make([]uint16, c.Ports())
-	for i := range ports {
-		ports[i] = serverPort + uint16(i)
-	}
-	return ports
-}
-
-// at returns the address at which this machine reaches a port of a node. Only the first port is published.
-func (n *node) at(port uint16) netip.AddrPort {
-	if port == serverPort {
-		return n.addr()
-	}
-	return netip.AddrPortFrom(n.announced.Addr(), port)
-}
-
-// reached checks once that containers reach this machine: a firewall may block them, and the daemon may run
+// tryRelay returns why containers do not reach the proxy, or nil: a firewall may prevent it, and the daemon may run
 // elsewhere.
-func (c *Cluster) reached(ctx context.Context) error {
-	if c.reachable {
-		return nil
-	}
-	shell := c.shell()
-	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.subnet.gateway(), 0)))
+func (c *Cluster) tryRelay(ctx context.Context) error {
+	n := c.nodes[0]
+	relay, err := c.Proxy.AddListenerTo(n.Name, n.Name, netip.AddrPortFrom(c.subnet.gateway(), 0), n.addr())
 	if err != nil {
 		return fmt.Errorf("listen where containers could reach this machine: %w", err)
 	}
-	defer l.Close()
-	var answering sync.WaitGroup
-	answering.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write(shell.Pong)
-			// Read the request first, or a reset might destroy the answer.
-			_, _ = conn.Read(make([]byte, 512))
-			conn.Close()
-		}
-	})
-	defer answering.Wait()
-	defer l.Close()
-	port := l.Addr().(*net.TCPAddr).Port
-	ping, pong := shell.Ping(netip.AddrPortFrom(c.subnet.gateway(), uint16(port)))
-	out, err := c.nodes[0].shellRun(ctx, "timeout 5 "+ping)
-	if err == nil && out != pong {
-		err = fmt.Errorf("want %q", pong)
+	if err := n.pingFromInside(ctx, relay); err != nil {
+		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%w)", c.subnet.gateway(), err)
 	}
-	if err != nil {
-		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%q, %w)", c.subnet.gateway(), out, err)
-	}
-	c.reachable = true
 	return nil
 }
 
@@ -207,12 +144,6 @@ func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
 	return c.PingFor(ctx, from, to, load)
 }
 
-// probe is a running PING from one container to another.
-type probe struct {
-	done chan struct{}
-	err  error // once done is closed
-}
-
 // probeLimit bounds one PING in a container.
 const probeLimit = 5 * time.Second
 
@@ -220,31 +151,19 @@ const probeLimit = 5 * time.Second
 // when the link is open. So there is at most one for each direction, and a slow machine does not start one
 // program after the other.
 func (c *Cluster) probe(ctx context.Context, from, to *node) error {
-	way := world.Link{From: from.Name, To: to.Name}
 	for {
-		c.mu.Lock()
-		p, underWay := c.probes[way]
-		if !underWay {
-			p = &probe{done: make(chan struct{})}
-			c.probes[way] = p
-			c.probing.Go(func() {
-				limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
-				defer cancel()
-				p.err = from.pingFromInside(limited, to)
-				c.mu.Lock()
-				if c.probes[way] == p {
-					delete(c.probes, way)
-				}
-				c.mu.Unlock()
-				close(p.done)
-			})
-		}
-		c.mu.Unlock()
+		own := false
+		done := c.probes.DoChan(fmt.Sprint(world.Link{From: from.Name, To: to.Name}), func() (any, error) {
+			own = true
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
+			defer cancel()
+			return nil, from.pingFromInside(limited, to.announced)
+		})
 		select {
-		case <-p.done:
+		case r := <-done:
 			// A shared PING may have failed for a reason that is over.
-			if p.err == nil || !underWay {
-				return p.err
+			if r.Err == nil || own {
+				return r.Err
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -253,14 +172,11 @@ func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 }
 
 // pingFromInside pings from the server's container, on the path of the server's connections.
-func (n *node) pingFromInside(ctx context.Context, to *node) error {
-	ping, pong := n.cluster.shell().Ping(netip.AddrPortFrom(to.announced.Addr(), serverPort))
+func (n *node) pingFromInside(ctx context.Context, at netip.AddrPort) error {
+	ping, pong := n.cluster.Spec.Service.Needs().Shell.Ping(at)
 	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
 	if err == nil && out != pong {
 		err = fmt.Errorf("it answered %q", out)
 	}
 	return err
 }
-
-// shell returns how a shell in a container pings a node.
-func (c *Cluster) shell() service.Shell { return c.Spec.Service.Needs().Shell }

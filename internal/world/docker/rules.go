@@ -13,48 +13,32 @@ import (
 	"lockbench/service"
 )
 
-// relay leads through the proxy between two servers while one of their links is delayed. Each server has its own
-// listener for each port of the other.
-//
-//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
-type relay struct {
-	a, b     string
-	ways     []way
-	inEffect bool
-}
-
-// way is the target of connections to one port.
-type way struct {
-	port       uint16
-	aToB, bToA netip.AddrPort
-}
-
 // links is the state of the links between servers.
 type links struct {
-	cut    map[world.Link]bool
-	held   map[world.Link]bool // delayed so long that it is cut
-	slow   map[world.Link]bool // delayed, through a relay
-	relays map[[2]string]*relay
+	cut  map[world.Link]bool
+	held map[world.Link]bool // delayed so long that it is cut
+	slow map[world.Link]bool // delayed by the proxy
+
+	// relays are the addresses by which connections from one server to another pass through the proxy, one for each
+	// port. The first delay of a link makes them, in both directions.
+	//
+	//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
+	relays map[world.Link][]netip.AddrPort
 }
 
 func newLinks() links {
-	return links{cut: map[world.Link]bool{}, held: map[world.Link]bool{}, slow: map[world.Link]bool{}, relays: map[[2]string]*relay{}}
+	return links{cut: map[world.Link]bool{}, held: map[world.Link]bool{}, slow: map[world.Link]bool{}, relays: map[world.Link][]netip.AddrPort{}}
 }
 
 // stopped reports whether a link is cut.
 func (l links) stopped(at world.Link) bool { return l.cut[at] || l.held[at] }
 
-// pair names two servers in a fixed order.
-func pair(a, b string) [2]string {
-	if b < a {
-		a, b = b, a
-	}
-	return [2]string{a, b}
-}
+// back is the other direction of a link.
+func back(l world.Link) world.Link { return world.Link{From: l.To, To: l.From} }
 
 // rulesFor returns the nft rules of a node's container.
 //
-// A cut is made at both ends, so that neither direct packets nor those of a relay pass. Drops come before address
+// A cut is made at both ends, so that neither direct packets nor those of the proxy pass. Drops come before address
 // translation, so they match the server that a connection is meant for.
 func (c *Cluster) rulesFor(n *node) string {
 	c.mu.Lock()
@@ -64,28 +48,24 @@ func (c *Cluster) rulesFor(n *node) string {
 		if other == n {
 			continue
 		}
-		ip := other.announced.Addr()
-		if c.links.stopped(world.Link{From: other.Name, To: n.Name}) {
+		ip, way := other.announced.Addr(), world.Link{From: n.Name, To: other.Name}
+		if c.links.stopped(back(way)) {
 			in = append(in, fmt.Sprintf("ip saddr %s drop", ip))
 		}
-		if c.links.stopped(world.Link{From: n.Name, To: other.Name}) {
+		if c.links.stopped(way) {
 			out = append(out, fmt.Sprintf("ip daddr %s drop", ip))
 		}
-		r := c.links.relays[pair(n.Name, other.Name)]
-		if r == nil || !r.inEffect {
-			continue
+		if !c.links.slow[way] && !c.links.slow[back(way)] {
+			continue // connections through the proxy stay
 		}
-		for _, w := range r.ways {
-			to := w.aToB
-			if n.Name == r.b {
-				to = w.bToA
-			}
-			nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, w.port, to))
-			// Older direct connections are reset at their next packet and made again through the relay. Those
-			// through the relay have its address here.
+		for i, relay := range c.links.relays[way] {
+			port := serverPort + i
+			nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, port, relay))
+			// Older direct connections are reset at their next packet and made again through the proxy. Those through
+			// the proxy have its address here.
 			reset = append(reset,
-				fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, w.port),
-				fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, w.port))
+				fmt.Sprintf("ip daddr %s tcp dport %d reject with tcp reset", ip, port),
+				fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, port))
 		}
 	}
 	return table("ip lockbench", []chain{

@@ -31,10 +31,10 @@ func TestRules(t *testing.T) {
 	}
 	c.links.cut[world.Link{From: "redis-1", To: "redis-2"}] = true
 	c.links.held[world.Link{From: "redis-3", To: "redis-1"}] = true
-	c.links.relays[pair("redis-3", "redis-1")] = &relay{
-		a: "redis-1", b: "redis-3", inEffect: true,
-		ways: []way{{serverPort, netip.MustParseAddrPort("198.19.8.1:5000"), netip.MustParseAddrPort("198.19.8.1:5001")}},
-	}
+	slow := world.Link{From: "redis-3", To: "redis-1"}
+	c.links.slow[slow] = true
+	c.links.relays[back(slow)] = []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}
+	c.links.relays[slow] = []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench
 table ip lockbench {
@@ -71,6 +71,10 @@ table ip lockbench {
 	}
 	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 198.19.8.11 tcp dport 6379 dnat to 198.19.8.1:5001") {
 		t.Errorf("redis-3 goes to redis-1 by the relay's other end: %s", got)
+	}
+	delete(c.links.slow, slow)
+	if got := c.rulesFor(c.nodes[2]); strings.Contains(got, "dnat") {
+		t.Errorf("nothing is slow: %s", got)
 	}
 }
 

@@ -26,7 +26,8 @@ type state struct {
 	daemon   string               // its version
 	images   map[string]ImageInfo // by service
 	// tried are the services of which a test container has answered, with their versions.
-	tried map[string]string
+	tried     map[string]string
+	unreached error // why containers do not reach this machine, or nil
 	// parent is the parent cgroup of containers; empty: the default of the daemon.
 	parent string
 }
@@ -94,11 +95,12 @@ func (w *World) image(ctx context.Context, s service.Service) error {
 	return err
 }
 
-// try starts one server as runs do, and reads the version of its program.
+// try starts one server as runs do, reads the version of its program, and notes whether it reaches this machine.
 func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
 	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
 		needs := s.Needs()
 		c := wc.(*Cluster)
+		w.state.unreached = c.tryRelay(ctx)
 		// The shell joins lines, and some programs print their version on a later line.
 		const between = "\x1f"
 		out, err := c.nodes[0].shellRun(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
