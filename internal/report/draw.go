@@ -102,8 +102,8 @@ func (c *Counterexample) steps() []Drawn {
 		d.When = fmt.Sprintf("   %*s", stamps, d.When)
 		d.Who = "  " + pad(d.Who, whos) + "  "
 		d.Gap = strings.Repeat(" ", texts-width(d.What)-width(d.Note))
-		d.Bracket = " " + cmp.Or(c.Lines[i].Bracket, " ") + " "
-		d.Number = fmt.Sprintf("%*s", numbers, d.Number)
+		d.Bracket = " " + cmp.Or(c.Lines[i].Bracket, " ")
+		d.Number = fmt.Sprintf(" %*s", numbers, d.Number)
 	}
 	return lines
 }

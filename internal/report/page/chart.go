@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
 )
@@ -33,14 +32,11 @@ type line struct{ Kind, Points string }
 // binsN is the number of bins, for the width of a screen.
 const binsN = 160
 
-func newCharts(h *history.History, faults []history.Fault) *charts {
-	bins := stats.Series(h, binsN)
+func newCharts(d *drawer) *charts {
+	bins := stats.Series(d.h, binsN)
 	if len(bins) == 0 {
 		return nil
 	}
-	end := bins[len(bins)-1].To
-	x := func(at time.Duration) float64 { return 100 * float64(at) / float64(end) }
-	c := &charts{Bin: report.Length((end / binsN).Round(time.Millisecond))}
 	most := 0.0
 	for _, b := range bins {
 		most = max(most, b.GrantsPerSecond())
@@ -48,37 +44,22 @@ func newCharts(h *history.History, faults []history.Fault) *charts {
 	if most == 0 {
 		return nil
 	}
+	s := scale{To: bins[len(bins)-1].To}
 	area := "0,100"
 	for _, b := range bins {
 		y := 100 - 100*b.GrantsPerSecond()/most
-		area += fmt.Sprintf(" %.2f,%.2f %.2f,%.2f", x(b.From), y, x(b.To), y)
+		area += fmt.Sprintf(" %.2f,%.2f %.2f,%.2f", s.at(b.From), y, s.at(b.To), y)
 	}
+	c := &charts{Bin: report.Length((s.To / binsN).Round(time.Millisecond)), Latency: latencyChart(bins, s), Ticks: s.ticks(11, report.Length)}
 	c.Grants = chart{Area: area + " 100,100", Max: report.Count(int(math.Round(most))), Mid: report.Count(int(math.Round(most / 2)))}
-	c.Latency = latencyChart(bins, x)
-	for _, f := range faults {
-		to := end
-		if f.Healed >= 0 {
-			to = h.At(f.Healed).Time
-		}
-		from := h.At(f.Begins).Time
-		c.Bands = append(c.Bands, bar{Kind: "band", from: from, to: to, n: 1,
-			Told: fmt.Sprintf("%s: %s\n%s to %s", f.Name, report.OneLine(f.Text), report.Stamp(from), report.Stamp(to))})
-	}
-	c.Bands = atMost(c.Bands, struckMax, end)
-	c.Together = len(c.Bands) < len(faults)
-	for i := range c.Bands {
-		b := &c.Bands[i]
-		b.X, b.W = percent(x(b.from)), percent(max(x(b.to)-x(b.from), 0.1))
-	}
-	step := tickStep(end, 11)
-	for at := time.Duration(0); at <= end; at += step {
-		c.Ticks = append(c.Ticks, bar{X: percent(x(at)), Label: report.Length(at)})
-	}
+	bands, thinned := fewBars(d.bands(s), s)
+	s.place(bands)
+	c.Bands, c.Together = bands, thinned > 0
 	return c
 }
 
 // latencyChart has a logarithmic scale of whole decades, because latency during a fault is a hundred times higher.
-func latencyChart(bins []stats.Bin, x func(time.Duration) float64) chart {
+func latencyChart(bins []stats.Bin, s scale) chart {
 	low, high := math.Inf(1), 0.0
 	for _, b := range bins {
 		if b.Grants > 0 {
@@ -103,7 +84,7 @@ func latencyChart(bins []stats.Bin, x func(time.Duration) float64) chart {
 			if kind == "p99" {
 				d = b.P99
 			}
-			fmt.Fprintf(&path, "%s%.2f,%.2fL%.2f,%.2f", pen, x(b.From), y(d), x(b.To), y(d))
+			fmt.Fprintf(&path, "%s%.2f,%.2fL%.2f,%.2f", pen, s.at(b.From), y(d), s.at(b.To), y(d))
 			pen = "L"
 		}
 		c.Lines = append(c.Lines, line{kind, path.String()})
@@ -112,3 +93,5 @@ func latencyChart(bins []stats.Bin, x func(time.Duration) float64) chart {
 	c.Mid = took(time.Duration(math.Pow(10, (high+low)/2)))
 	return c
 }
+
+func took(d time.Duration) string { return report.Millis(float64(d) / float64(time.Millisecond)) }

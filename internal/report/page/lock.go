@@ -56,9 +56,8 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}
-	faults := h.Faults
-	v.Charts = newCharts(h, faults)
-	d := &drawer{h: h, holds: hold.Find(h, false), faults: faults}
+	d := &drawer{h: h, holds: hold.Find(h, false), faults: faultBars(h)}
+	v.Charts = newCharts(d)
 	told := 0 // of the counterexample
 	if c := l.Counterexample; c != nil {
 		d.scene = sceneOf(h, c)
@@ -70,11 +69,15 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	if soFar {
 		v.Remark, open = phase(h), "to come"
 	}
-	v.Plan, v.PlanLeft = fewRows(planRows(l, h, faults, open), told)
-	if l.Counterexample != nil {
+	v.Plan, v.PlanLeft = fewRows(planRows(l, h, open), told)
+	var from, to time.Duration
+	room := barsMax / 2
+	// Without a violation, the page shows what the lock does now, or what it withstood.
+	switch {
+	case l.Counterexample != nil:
 		d.paired = len(d.scene.Holders) == 2 && d.scene.Meets > 0
-		d.met = d.meetings()
-		from, to := d.window(0.08)
+		d.findOverlaps()
+		from, to = d.window(0.08)
 		concerned := map[int32]bool{}
 		for _, s := range d.scene.Holders {
 			concerned[s.Client] = true
@@ -83,23 +86,21 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 			v.Drawing = d.draw(v.ID+"-drawing", from, to, concerned, barsMax/4)
 			from, to = d.window(0.3)
 		}
-		v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, barsMax*3/4)
+		room = barsMax * 3 / 4
 		v.TimelineTitle = "Around the violation"
-		v.Drawing.toldBy(v.CounterexampleID)
-		v.Timeline.toldBy(v.CounterexampleID)
-		return v
-	}
-	// Without a violation, the page shows what the lock does now, or what it withstood.
-	if end := len(h.Events) - 1; soFar {
-		now := h.At(end).Time
-		d.scene = scene{From: end, Meets: -1, To: end}
-		v.Timeline = d.draw(v.ID+"-timeline", max(0, now-recently), now+1, nil, barsMax/2)
+	case soFar:
+		from, to = max(0, d.end()-recently), d.end()+1
 		v.TimelineTitle = "The last ten seconds"
-	} else if len(faults) > 0 {
-		begin := h.At(faults[0].Begins).Time
-		d.scene = scene{From: faults[0].Begins, Meets: -1, To: faults[0].Begins}
-		v.Timeline = d.draw(v.ID+"-timeline", max(0, begin-200*time.Millisecond), min(begin+3*time.Second, h.Events[len(h.Events)-1].Time), nil, barsMax/2)
+	case len(h.Faults) > 0:
+		begin := h.At(h.Faults[0].Begins).Time
+		from, to = max(0, begin-200*time.Millisecond), min(begin+3*time.Second, d.end())
 		v.TimelineTitle = "Around the first fault"
+	}
+	v.Timeline = d.draw(v.ID+"-timeline", from, to, nil, room)
+	for _, t := range []*timeline{v.Drawing, v.Timeline} {
+		if t != nil {
+			t.StoryID = v.CounterexampleID
+		}
 	}
 	return v
 }

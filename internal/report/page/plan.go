@@ -34,7 +34,7 @@ func fewRows(rows []planRow, told int) (shown []planRow, left string) {
 }
 
 // planRows compares the plan with the history. open is what a step is that did not happen.
-func planRows(l *report.Lock, h *history.History, faults []history.Fault, open string) []planRow {
+func planRows(l *report.Lock, h *history.History, open string) []planRow {
 	steps := h.Header.Plan
 	if len(steps) == 0 {
 		steps = l.Plan
@@ -49,7 +49,7 @@ func planRows(l *report.Lock, h *history.History, faults []history.Fault, open s
 	for _, s := range steps {
 		row := planRow{Episode: s.Episode, What: cmp.Or(s.Text, s.Fault), NA: s.NA}
 		happened := false
-		for _, f := range faults {
+		for _, f := range h.Faults {
 			if f.Step != s.ID {
 				continue
 			}

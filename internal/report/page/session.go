@@ -4,65 +4,58 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/locks"
 )
 
-// sessionBars are the bars of one session: acquiring, holding, and the lease as its client knew it.
-func (d *drawer) sessionBars(s *history.Session) []bar {
+// sessionBars are the bars of one session in a drawing: acquiring, holding, and the lease as its client knew it.
+func (d *drawer) sessionBars(s *history.Session, in scale) []bar {
 	h := d.h
-	key := strings.Join(s.Keys, ", ")
-	ours, told := slices.Contains(s.Keys, d.scene.Key), d.concerned(s)
-	who := fmt.Sprintf("client %d, session %s", s.Client, s.Name)
 	asked := h.At(s.Acquire.Invoke)
-	answered := asked.Time
+	ask := bar{Kind: "wait", from: asked.Time, to: d.end(), joins: !d.concerned(s), n: 1}
 	if s.Acquire.Return >= 0 {
-		answered = h.At(s.Acquire.Return).Time
+		ask.to = h.At(s.Acquire.Return).Time
 	}
+	end, why := report.HoldEnd(h, s)
+	if until := h.At(end).Time; ask.from > in.To || ask.joins && max(ask.to, until) < in.From {
+		return nil // most sessions end here, without their texts
+	}
+	key := strings.Join(s.Keys, ", ")
+	who := fmt.Sprintf("client %d, session %s", s.Client, s.Name)
 	lines := func(a, b int) string {
 		if b < 0 || b == a {
 			return fmt.Sprintf("line %d", h.Line(a))
 		}
 		return fmt.Sprintf("lines %d and %d", h.Line(a), h.Line(b))
 	}
-	var bars []bar
-	ask := bar{Kind: "wait", from: asked.Time, to: answered, joins: !told, n: 1}
+	var answer string
 	switch s.Acquire.Outcome {
 	case history.Done:
-		ask.Told = fmt.Sprintf("%s asks for %q and gets it after %s\n%s", who, key, took(answered-asked.Time), lines(s.Acquire.Invoke, s.Acquire.Return))
+		answer = " and gets it after " + took(ask.to-ask.from)
 	case history.Failed:
-		ask.Told = fmt.Sprintf("%s asks for %q and is refused after %s: %s\n%s", who, key, took(answered-asked.Time),
-			report.OneLine(h.At(s.Acquire.Return).Error), lines(s.Acquire.Invoke, s.Acquire.Return))
+		answer = fmt.Sprintf(" and is refused after %s: %s", took(ask.to-ask.from), report.OneLine(h.At(s.Acquire.Return).Error))
 	default:
-		ask.Kind = "unknown"
-		ask.Told = fmt.Sprintf("%s asks for %q, outcome unknown\n%s", who, key, lines(s.Acquire.Invoke, s.Acquire.Return))
-		if s.Acquire.Return < 0 {
-			ask.to = h.Events[len(h.Events)-1].Time
-		}
+		ask.Kind, answer = "unknown", ", outcome unknown"
 	}
-	bars = append(bars, ask)
+	ask.Told = fmt.Sprintf("%s asks for %q%s\n%s", who, key, answer, lines(s.Acquire.Invoke, s.Acquire.Return))
 	if s.Acquire.Outcome != history.Done {
-		return bars
+		return in.inside([]bar{ask})
 	}
-	end, why := report.HoldEnd(h, s)
-	hold := bar{Kind: "held", from: answered, to: h.At(end).Time, joins: !told, n: 1}
-	if ours {
-		hold.Kind = "hold"
-	}
+	hold := bar{Kind: "held", from: ask.to, to: h.At(end).Time, joins: ask.joins, n: 1}
 	hold.Told = fmt.Sprintf("%s holds %q from %s to %s (%s)\n%s", who, key, report.Stamp(hold.from), report.Stamp(hold.to), why, lines(s.Acquire.Return, end))
 	lease, known := report.LeaseEnd(d.holds, s)
 	if known {
 		hold.Told += "\nits lease ends at " + report.Stamp(lease)
 	}
-	if ours {
+	if slices.Contains(s.Keys, d.scene.Key) {
+		hold.Kind = "hold"
 		hold.Told += "\n" + rawEvent(h, s.Acquire.Return)
 	}
-	bars = append(bars, hold)
-	if told {
-		believed := bar{Kind: "belief", from: answered, to: lease, n: 1,
+	bars := []bar{ask, hold}
+	if d.concerned(s) {
+		believed := bar{Kind: "belief", from: hold.from, to: lease, n: 1,
 			Told: fmt.Sprintf("%s could believe that it held %q until its lease ended at %s", who, key, report.Stamp(lease))}
 		if !known {
 			believed.to = hold.to
@@ -70,54 +63,26 @@ func (d *drawer) sessionBars(s *history.Session) []bar {
 		}
 		bars = append(bars, believed)
 	}
-	return append(bars, d.overlapBars(s, who)...)
+	return in.inside(append(bars, d.overlaps[s]...))
 }
 
-// overlapBars are the times in which a session held the key of the scene together with the first holder. The first
-// holder has all of them.
-func (d *drawer) overlapBars(s *history.Session, who string) []bar {
-	if !d.paired || !slices.Contains(s.Keys, d.scene.Key) {
-		return nil
-	}
-	var bars []bar
-	for _, other := range d.met {
-		if s != d.scene.Holders[0] && s != other.with {
-			continue
-		}
-		told := fmt.Sprintf("both hold %q: client %d and client %d, from %s to %s (%s)", d.scene.Key, d.scene.Holders[0].Client, other.with.Client,
-			report.Stamp(other.from), report.Stamp(other.to), took(other.to-other.from))
-		bars = append(bars, bar{Kind: "overlap", from: other.from, to: other.to, joins: !d.concerned(other.with), n: 1, Told: told})
-	}
-	return bars
-}
-
-// meeting is a time in which another session held the key while the first holder did.
-type meeting struct {
-	with     *history.Session
-	from, to time.Duration
-}
-
-// meetings are all meetings. A client holds from its grant to its call of release, also beyond its lease.
-func (d *drawer) meetings() []meeting {
-	if !d.paired {
-		return nil
+// findOverlaps finds the times in which another session held the key of the scene while the first holder did. A client
+// holds from its grant to its call of release, also beyond its lease.
+func (d *drawer) findOverlaps() {
+	if d.overlaps = map[*history.Session][]bar{}; !d.paired || d.scene.Holders[0].Acquire.Return < 0 {
+		return
 	}
 	first := d.scene.Holders[0]
-	if first.Acquire.Return < 0 {
-		return nil
-	}
 	end, _ := report.HoldEnd(d.h, first)
-	var all []meeting
 	for _, s := range d.h.Sessions {
-		if s == first || s.Acquire.Outcome != history.Done || s.Owner == first.Owner || !slices.Contains(s.Keys, d.scene.Key) ||
-			s.Mode == locks.Shared && first.Mode == locks.Shared || s.Acquire.Return > end {
-			continue
-		}
 		until, _ := report.HoldEnd(d.h, s)
-		if until < first.Acquire.Return {
+		if s == first || s.Acquire.Outcome != history.Done || s.Owner == first.Owner || !slices.Contains(s.Keys, d.scene.Key) ||
+			s.Mode == locks.Shared && first.Mode == locks.Shared || s.Acquire.Return > end || until < first.Acquire.Return {
 			continue
 		}
-		all = append(all, meeting{s, d.h.At(max(s.Acquire.Return, first.Acquire.Return)).Time, d.h.At(min(until, end)).Time})
+		b := bar{Kind: "overlap", from: d.h.At(max(s.Acquire.Return, first.Acquire.Return)).Time, to: d.h.At(min(until, end)).Time, joins: !d.concerned(s), n: 1}
+		b.Told = fmt.Sprintf("both hold %q: client %d and client %d, from %s to %s (%s)", d.scene.Key, first.Client, s.Client,
+			report.Stamp(b.from), report.Stamp(b.to), took(b.to-b.from))
+		d.overlaps[first], d.overlaps[s] = append(d.overlaps[first], b), append(d.overlaps[s], b)
 	}
-	return all
 }
