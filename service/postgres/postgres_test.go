@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/shim"
 	"lockbench/locks"
@@ -97,7 +98,7 @@ func await(t *testing.T, ctx context.Context, what string, try func() error) {
 // A server that is killed comes back with its data or without, and its clock can be wrong.
 func TestSingle(t *testing.T) {
 	run(t, locks.Single, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.(*local.Cluster).Group.(*servers), c
+		servers, killer := c.(*cluster.Cluster).Group.(*servers), c
 		node := c.Nodes()[0].Name
 		lives := func(when string, keep, there bool) {
 			t.Helper()
@@ -145,7 +146,7 @@ func (g *servers) look(ctx context.Context, node string) error {
 // promoted, and the old primary follows it.
 func TestManaged(t *testing.T) {
 	run(t, operator.Managed, func(ctx context.Context, c world.Cluster) {
-		servers, killer := c.(*local.Cluster).Group.(*servers), c
+		servers, killer := c.(*cluster.Cluster).Group.(*servers), c
 		old := servers.Lead()
 		if err := servers.write(ctx, old); err != nil {
 			t.Fatal(err)

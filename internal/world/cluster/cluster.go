@@ -13,12 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 	"lockbench/internal/world/shim"
-	"lockbench/locks"
 	"lockbench/service"
 )
 
@@ -28,7 +26,8 @@ const startLimit = 3 * time.Minute
 // LeaderName is the name of the address that follows the leader, in topologies that have one.
 const LeaderName = "master"
 
-// Cluster is one running lock service and its clients.
+// Cluster is one running lock service and its clients. A world makes the machines of the nodes, and says
+// how they are reached.
 type Cluster struct {
 	service.Group   // the servers
 	process.Clients // the open clients
@@ -41,12 +40,18 @@ type Cluster struct {
 	// Preload is the library that shifts the clocks of servers; empty: they are not shifted.
 	Preload string
 
+	// Addresses is how clients reach the nodes. Nil: each client has a listener of the proxy for each node.
+	Addresses Addresses
+
+	// Called maps the addresses by which servers redirect clients to the names of nodes.
+	Called map[string]string
+
+	// Links are the links between nodes. Nil: they lead through the proxy.
+	Links Links
+
 	// Peers lists the ports of each node as each viewer finds them, by viewer and node. A world
 	// sets it before it creates the nodes.
 	Peers map[string]map[string][]netip.AddrPort
-
-	// Probe pings a node from another one, on the links that faults concern.
-	Probe func(ctx context.Context, from, to string, load int) error
 
 	// DialNode connects the proxy to a node. Nil: it dials the node's address.
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
@@ -58,13 +63,17 @@ type Cluster struct {
 	leave    context.CancelFunc
 }
 
-var _ service.Host = (*Cluster)(nil)
+var (
+	_ world.Cluster = (*Cluster)(nil)
+	_ service.Host  = (*Cluster)(nil)
+	_ process.Net   = (*Cluster)(nil)
+)
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
 // directory with this prefix.
 func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	c.Spec, c.Group = s, service.NoServers{}
-	c.Clients.LogDir = s.LogDir
+	c.Clients.Net, c.Clients.LogDir = c, s.LogDir
 	var wire service.Wire
 	if s.Service != nil {
 		if n := len(s.Topology.Nodes()); n > nodesMax {
@@ -198,13 +207,25 @@ func (c *Cluster) rejoin(ctx context.Context, n *node, keepData bool) error {
 	return n.move(ctx, func(p *service.Place) { p.Rejoins = true })
 }
 
-// Stop ends the clients, then the nodes, then the rest.
-func (c *Cluster) Stop(ctx context.Context, nodes func() error) error {
+// Stop ends the clients, then the machines, then what rest ends, which may be nil, and then the network. Each of
+// the three has the whole limit: a server that was killed and not waited for would make the verdict a failure of the
+// harness.
+func (c *Cluster) Stop(limit time.Duration, rest func(context.Context) error) error {
 	if c.leave != nil {
 		c.leave()
 		c.operator.Wait()
 	}
-	errs := []error{c.Clients.End(ctx), nodes()}
+	machines := func(ctx context.Context) error {
+		return service.Each(c.nodes, func(n *node) error { return n.End(ctx) })
+	}
+	var errs []error
+	for _, end := range []func(context.Context) error{c.Clients.End, machines, rest} {
+		if end != nil {
+			ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("not done after %v", limit))
+			errs = append(errs, end(ctx))
+			cancel()
+		}
+	}
 	if c.servers != nil {
 		errs = append(errs, c.servers.Close())
 	}
@@ -229,63 +250,51 @@ func (c *Cluster) node(name string) (*node, error) {
 	return c.nodes[i], nil
 }
 
-// locked finds a node by its name, and holds its life.
-func (c *Cluster) locked(name string) (*node, error) {
+// change calls f with a node that no other fault starts, pauses or ends meanwhile.
+func (c *Cluster) change(name string, f func(*node) error) error {
 	n, err := c.node(name)
-	if err == nil {
-		n.life.Lock()
+	if err != nil {
+		return err
 	}
-	return n, err
+	n.life.Lock()
+	defer n.life.Unlock()
+	return f(n)
 }
 
 // Start starts a killed node.
 func (c *Cluster) Start(ctx context.Context, name string, keepData bool) error {
-	n, err := c.locked(name)
-	if err != nil {
-		return err
-	}
-	defer n.life.Unlock()
-	n.held = false
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
-	defer cancel()
-	return c.start(ctx, n, keepData)
+	return c.change(name, func(n *node) error {
+		n.held = false
+		ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
+		defer cancel()
+		return c.start(ctx, n, keepData)
+	})
 }
 
 // Kill kills a node.
 func (c *Cluster) Kill(ctx context.Context, name string) error {
-	n, err := c.locked(name)
-	if err != nil {
-		return err
-	}
-	defer n.life.Unlock()
-	n.held = true
-	return n.Kill(ctx)
+	return c.change(name, func(n *node) error {
+		n.held = true
+		return n.Kill(ctx)
+	})
 }
 
 // Renew restarts a running node with its initial data.
 func (c *Cluster) Renew(ctx context.Context, name string) error {
-	n, err := c.locked(name)
-	if err != nil {
-		return err
-	}
-	defer n.life.Unlock()
-	if s := n.status(); n.held || s.Paused {
-		return fmt.Errorf("renew %s: it is not to run now: %w", name, s.Why)
-	}
-	if err := n.Kill(ctx); err != nil {
-		return fmt.Errorf("renew %s: %w", name, err)
-	}
-	return c.start(ctx, n, false)
+	return c.change(name, func(n *node) error {
+		if s := n.status(); n.held || s.Paused {
+			return fmt.Errorf("renew %s: it is not to run now: %w", name, s.Why)
+		}
+		if err := n.Kill(ctx); err != nil {
+			return fmt.Errorf("renew %s: %w", name, err)
+		}
+		return c.start(ctx, n, false)
+	})
 }
 
 // PauseNode stops a node's process.
 func (c *Cluster) PauseNode(ctx context.Context, name string) error {
-	n, err := c.locked(name)
-	if err != nil {
-		return err
-	}
-	defer n.life.Unlock()
-	return n.pause(ctx)
+	return c.change(name, func(n *node) error { return n.pause(ctx) })
 }
 
 // ResumeNode continues a node's process.
@@ -298,20 +307,6 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 		return err
 	}
 	return c.servers.Resumed(ctx, name)
-}
-
-// Greet pings a node over a connection on behalf of the client or node from.
-func (c *Cluster) Greet(ctx context.Context, from, to string, load int, dial func(context.Context) (net.Conn, error)) error {
-	c.Greeted(from)
-	conn, err := dial(ctx)
-	if err == nil {
-		defer conn.Close()
-		err = c.servers.Greet(ctx, conn, load)
-	}
-	if err != nil {
-		return fmt.Errorf("ping %s from %s: %w", to, from, err)
-	}
-	return nil
 }
 
 // Identity returns the identity of the node at an address.
@@ -333,31 +328,3 @@ func (c *Cluster) HasLeaderAddress() bool { return c.servers != nil && c.Spec.To
 
 // First returns the node to which it leads at first.
 func (c *Cluster) First() string { return c.servers.Lead() }
-
-// Store returns the addresses and parameters that a client needs. where returns the address under
-// which the client reaches a node, or [LeaderName].
-func (c *Cluster) Store(where func(target string) (netip.AddrPort, error)) (guest.StoreAddresses, error) {
-	t := c.Spec.Topology
-	s := locks.Store{Topology: t.Name, Dir: c.Dir.Shared}
-	if c.servers == nil {
-		return guest.Addresses(s), nil
-	}
-	s.Service, s.Params = c.Spec.Service.Name(), c.servers.Params()
-	entry, targets := s.Service, []string{LeaderName}
-	if t.Entry != "" {
-		entry, targets = t.Entry, nil
-		for _, n := range t.InPart(t.Entry) {
-			targets = append(targets, n.Name)
-		}
-	}
-	var nodes []locks.Node
-	for _, target := range targets {
-		at, err := where(target)
-		if err != nil {
-			return guest.StoreAddresses{}, err
-		}
-		nodes = append(nodes, locks.Node{Name: target, Addr: at.String()})
-	}
-	s.Endpoints = map[string][]locks.Node{entry: nodes}
-	return guest.Addresses(s), nil
-}

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"time"
@@ -70,10 +69,7 @@ func (c *Cluster) Lead(name string) error { return c.Proxy.Move(LeaderName, name
 
 // Reaches returns an error unless one node can reach another.
 func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
-	if c.Probe == nil {
-		return errors.New("this world cannot test connections between nodes")
-	}
-	return c.Probe(ctx, from, to, 0)
+	return c.Ping(ctx, from, to, 0)
 }
 
 // Settings returns the server settings that the user has set.

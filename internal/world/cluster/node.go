@@ -31,6 +31,8 @@ type Machine interface {
 	Kill(ctx context.Context) error
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
+	// End kills the program, in any state, and removes the machine.
+	End(ctx context.Context) error
 }
 
 // node is one server.

@@ -16,7 +16,6 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/singleflight"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
@@ -24,9 +23,9 @@ import (
 	"lockbench/service"
 )
 
-var _ world.Cluster = (*Cluster)(nil)
+var _ cluster.Links = (*Cluster)(nil)
 
-// Cluster is one running lock service and its clients.
+// Cluster is one running lock service and its clients, in containers.
 type Cluster struct {
 	cluster.Cluster
 
@@ -61,8 +60,8 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
 		unreached: w.state.unreached, links: newLinks(),
 	}
-	c.Clients.Self, c.Clients.Net = w.options.Self, c
-	c.Probe = c.Ping
+	c.Clients.Self, c.Links = w.options.Self, c
+	c.Called = map[string]string{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -146,9 +145,7 @@ func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
 
 // stop ends the cluster in any state.
 func (c *Cluster) stop() error {
-	ctx, cancel := contextWithLimit(context.Background(), stopLimit, "end the cluster")
-	defer cancel()
-	err := c.Stop(ctx, func() error { return c.stopNodes(ctx) })
+	err := c.Stop(stopLimit, c.stopNetwork)
 	if c.owner != nil {
 		c.owner.release()
 	}
@@ -159,19 +156,18 @@ func (c *Cluster) stop() error {
 	return nil
 }
 
-// stopNodes removes the containers, and their network.
-func (c *Cluster) stopNodes(ctx context.Context) error {
-	err := service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
+// stopNetwork removes the network of the containers after their end.
+func (c *Cluster) stopNetwork(ctx context.Context) error {
 	if c.subnet.id == "" {
-		return err
+		return nil
 	}
-	removed := removeNetwork(ctx, c.api, c.subnet.id)
-	if errors.Is(removed, errMiscounted) {
+	err := removeNetwork(ctx, c.api, c.subnet.id)
+	if errors.Is(err, errMiscounted) {
 		// The recorded history is still valid.
-		c.say(fmt.Sprintf("%s: %v", c.subnet.name, removed))
-		removed = nil
+		c.say(fmt.Sprintf("%s: %v", c.subnet.name, err))
+		return nil
 	}
-	return errors.Join(err, removed)
+	return err
 }
 
 func (c *Cluster) node(name string) (*node, error) {
@@ -180,15 +176,6 @@ func (c *Cluster) node(name string) (*node, error) {
 		return nil, fmt.Errorf("there is no node %q in this cluster", name)
 	}
 	return c.nodes[i], nil
-}
-
-// Store returns addresses that only this guest uses.
-func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	called := map[string]string{}
-	for _, n := range c.nodes {
-		called[n.announced.String()] = n.Name
-	}
-	return c.StoreForClient(name, hello, called)
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/locks"
 	"lockbench/service"
 	"lockbench/service/redis"
@@ -79,7 +80,7 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	defer cancel()
 	var owner string
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*Cluster)
+		c := containersOf(wc)
 		if c.owner != nil {
 			owner = c.owner.name
 		}
@@ -92,6 +93,9 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 		nothingLeft(t, w, owner)
 	}
 }
+
+// containersOf returns the containers of a cluster.
+func containersOf(c world.Cluster) *Cluster { return c.(*cluster.Cluster).Links.(*Cluster) }
 
 // nothingLeft checks that an owner has no container and no network.
 func nothingLeft(t *testing.T, w *World, owner string) {

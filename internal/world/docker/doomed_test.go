@@ -34,7 +34,7 @@ func runDoomedHarness() {
 	}
 	w := New(o)
 	err := w.Run(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*Cluster)
+		c := containersOf(wc)
 		fmt.Println(c.owner.name)
 		if follow {
 			_, _ = io.Copy(io.Discard, os.Stdin)

@@ -18,67 +18,62 @@ import (
 // and replicas could not finish a handshake with such a delay.
 const holdMin = 20 * time.Second
 
-// Cut holds everything on the links.
-func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	// Also in the proxy between servers: a relay may carry their bytes.
-	if err := c.Proxy.Cut(ctx, all); err != nil {
+// Cut holds everything on links between servers.
+func (c *Cluster) Cut(ctx context.Context, links []world.Link) error {
+	// Also in the proxy: a relay may carry their bytes.
+	if err := c.Proxy.Cut(ctx, links); err != nil {
 		return err
 	}
-	return c.change(ctx, all, func(l world.Link) { c.links.cut[l] = true })
+	return c.change(ctx, links, func(l world.Link) { c.links.cut[l] = true })
 }
 
 // Join ends Cut.
-func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
-	err := c.change(ctx, all, func(l world.Link) { delete(c.links.cut, l) })
-	return errors.Join(err, c.Proxy.Join(ctx, all))
+func (c *Cluster) Join(ctx context.Context, links []world.Link) error {
+	err := c.change(ctx, links, func(l world.Link) { delete(c.links.cut, l) })
+	return errors.Join(err, c.Proxy.Join(ctx, links))
 }
 
-// change changes the state of those links that are between servers, and updates the rules of the containers.
-func (c *Cluster) change(ctx context.Context, all []world.Link, f func(world.Link)) error {
-	between, _ := c.Split(all)
+// change changes the state of links between servers, and updates the rules of the containers.
+func (c *Cluster) change(ctx context.Context, links []world.Link, f func(world.Link)) error {
 	c.mu.Lock()
-	for _, l := range between {
+	for _, l := range links {
 		f(l)
 	}
 	c.mu.Unlock()
-	if err := c.apply(ctx, c.nodeEnds(between)); err != nil {
+	if err := c.apply(ctx, c.nodeEnds(links)); err != nil {
 		return err
 	}
 	// An older PING may hang for seconds until TCP retransmits; later probes do not wait for it.
-	for _, l := range between {
+	for _, l := range links {
 		c.probes.Forget(fmt.Sprint(l))
 		c.probes.Forget(fmt.Sprint(back(l)))
 	}
 	return nil
 }
 
-// Shape delays everything on the links.
-func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
-	between, clients := c.Split(all)
-	if err := c.Proxy.Shape(ctx, clients, d); err != nil {
-		return err
-	}
+// Shape delays everything on links between servers.
+func (c *Cluster) Shape(ctx context.Context, links []world.Link, d world.Delay) error {
 	if d.By >= holdMin {
-		return c.change(ctx, between, func(l world.Link) { c.links.held[l] = true })
+		return c.change(ctx, links, func(l world.Link) { c.links.held[l] = true })
 	}
-	for _, l := range between {
+	for _, l := range links {
 		if err := errors.Join(c.openRelay(l), c.openRelay(back(l))); err != nil {
 			return fmt.Errorf("delay %s: %w", l, err)
 		}
 	}
-	if err := c.Proxy.Shape(ctx, between, d); err != nil {
+	if err := c.Proxy.Shape(ctx, links, d); err != nil {
 		return err
 	}
-	return c.change(ctx, between, func(l world.Link) {
+	return c.change(ctx, links, func(l world.Link) {
 		delete(c.links.held, l)
 		c.links.slow[l] = true
 	})
 }
 
 // Unshape ends Shape.
-func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	err := c.Proxy.Unshape(ctx, all)
-	return errors.Join(err, c.change(ctx, all, func(l world.Link) {
+func (c *Cluster) Unshape(ctx context.Context, links []world.Link) error {
+	err := c.Proxy.Unshape(ctx, links)
+	return errors.Join(err, c.change(ctx, links, func(l world.Link) {
 		delete(c.links.held, l)
 		delete(c.links.slow, l)
 	}))
@@ -128,20 +123,17 @@ func (c *Cluster) tryRelay(ctx context.Context) error {
 	return nil
 }
 
-// Ping pings a node on the path of from's connections: a client's go through the proxy, a server's begin in its
-// container and carry no load.
-func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
+// Ping pings a server from the container of another one.
+func (c *Cluster) Ping(ctx context.Context, from, to string) error {
+	source, err := c.node(from)
+	if err != nil {
+		return err
+	}
 	n, err := c.node(to)
 	if err != nil {
 		return err
 	}
-	if source, err := c.node(from); err == nil {
-		if err := c.probe(ctx, source, n); err != nil {
-			return fmt.Errorf("ping %s from %s: %w", to, from, err)
-		}
-		return nil
-	}
-	return c.PingFor(ctx, from, to, load)
+	return c.probe(ctx, source, n)
 }
 
 // probeLimit bounds one PING in a container.

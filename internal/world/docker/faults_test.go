@@ -34,7 +34,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				lag = append(lag, world.Link{From: old, To: n.Name})
 			}
 		}
-		if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
+		if err := c.Cluster.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
 			return err
 		}
 		// The first try may meet a client that has not found the master yet.
@@ -60,7 +60,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 		if err := c.Healthy(ctx); err == nil {
 			t.Error("a cluster without one of its nodes is not healthy")
 		}
-		if err := errors.Join(c.Unshape(ctx, lag), c.Start(ctx, old, true)); err != nil {
+		if err := errors.Join(c.Cluster.Unshape(ctx, lag), c.Start(ctx, old, true)); err != nil {
 			return err
 		}
 		return soon(ctx, c.Healthy)
@@ -164,7 +164,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 		ping := func(from, to string) error {
 			ctx, cancel := short(ctx)
 			defer cancel()
-			return c.Ping(ctx, from, to, 0)
+			return c.Cluster.Ping(ctx, from, to, 0)
 		}
 		closed := []world.Link{{From: "client-1", To: "redis-2"}, {From: "sentinel-1", To: "redis-2"}, {From: "redis-2", To: "sentinel-1"}}
 		check := func() {
@@ -174,14 +174,14 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 				}
 			}
 			for _, l := range []world.Link{{From: "client-2", To: "redis-2"}, {From: "client-1", To: "redis-3"}, {From: "sentinel-2", To: "redis-2"}, {From: "redis-2", To: "redis-1"}} {
-				if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }); err != nil {
+				if err := soon(ctx, func(ctx context.Context) error { return c.Cluster.Ping(ctx, l.From, l.To, 0) }); err != nil {
 					t.Errorf("%s should not be cut: %v", l, err)
 				}
 			}
 		}
 		// One direction of each: requests arrive, and no reply comes back.
 		cut := []world.Link{{From: "redis-2", To: "client-1"}, {From: "redis-2", To: "sentinel-1"}}
-		if err := c.Cut(ctx, cut); err != nil {
+		if err := c.Cluster.Cut(ctx, cut); err != nil {
 			return err
 		}
 		check()
@@ -189,18 +189,18 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 			return err
 		}
 		check()
-		if err := c.Join(ctx, cut); err != nil {
+		if err := c.Cluster.Join(ctx, cut); err != nil {
 			return err
 		}
 		for _, l := range closed {
-			if err := soon(ctx, func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }); err != nil {
+			if err := soon(ctx, func(ctx context.Context) error { return c.Cluster.Ping(ctx, l.From, l.To, 0) }); err != nil {
 				t.Errorf("%s should be whole: %v", l, err)
 			}
 		}
 		if n := c.Requests("client-1")["PING"]; n != 0 {
 			t.Errorf("our own PINGs count as the client's: %d", n)
 		}
-		if err := c.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
+		if err := c.Cluster.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
 			t.Error("there is no client-9")
 		}
 		return soon(ctx, c.Healthy)
@@ -231,7 +231,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 					for _, n := range c.Topology().InPart("redis") {
 						cut = append(cut, world.Link{From: name, To: n.Name})
 					}
-					if err := c.Cut(ctx, cut); err != nil {
+					if err := c.Cluster.Cut(ctx, cut); err != nil {
 						return err
 					}
 					hasty, cancel := short(ctx)
@@ -239,7 +239,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 						t.Errorf("%s was answered although all its links are cut: %v", name, err)
 					}
 					cancel()
-					if err := c.Join(ctx, cut); err != nil {
+					if err := c.Cluster.Join(ctx, cut); err != nil {
 						return err
 					}
 				}
@@ -263,7 +263,7 @@ func TestCutHolds(t *testing.T) {
 		}
 		before := syncs()
 		cut := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := c.Cut(ctx, cut); err != nil {
+		if err := c.Cluster.Cut(ctx, cut); err != nil {
 			return err
 		}
 		if _, err := redistest.Ask(ctx, c.nodes[0].addr(), "SET", "k", "v"); err != nil {
@@ -284,7 +284,7 @@ func TestCutHolds(t *testing.T) {
 		if err := has(c.nodes[1])(ctx); err == nil {
 			t.Error("redis-2 is cut off and has heard of it all the same")
 		}
-		if err := c.Join(ctx, cut); err != nil {
+		if err := c.Cluster.Join(ctx, cut); err != nil {
 			return err
 		}
 		if err := soon(ctx, has(c.nodes[1])); err != nil {
@@ -303,7 +303,7 @@ func TestLagBetweenServers(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := c.Shape(ctx, links, world.Delay{By: lag}); err != nil {
+		if err := c.Cluster.Shape(ctx, links, world.Delay{By: lag}); err != nil {
 			return err
 		}
 		slow := func(ctx context.Context) error {
@@ -338,15 +338,15 @@ func TestLagBetweenServers(t *testing.T) {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
 		// A cut also affects the connections through the proxy.
-		if err := c.Cut(ctx, links); err != nil {
+		if err := c.Cluster.Cut(ctx, links); err != nil {
 			return err
 		}
 		hasty, cancelPing := short(ctx)
 		defer cancelPing()
-		if err := c.Ping(hasty, "redis-2", "redis-1", 0); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Cluster.Ping(hasty, "redis-2", "redis-1", 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the relayed way should be cut: %v", err)
 		}
-		if err := errors.Join(c.Join(ctx, links), c.Unshape(ctx, links)); err != nil {
+		if err := errors.Join(c.Cluster.Join(ctx, links), c.Cluster.Unshape(ctx, links)); err != nil {
 			return err
 		}
 		return soon(ctx, c.Healthy)
@@ -387,7 +387,7 @@ func TestForeignGuest(t *testing.T) {
 				}
 				both = append(both, client)
 			}
-			if err := c.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
+			if err := c.Cluster.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
 				return err
 			}
 			hasty, cancel := short(ctx)

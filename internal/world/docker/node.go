@@ -54,6 +54,7 @@ func (c *Cluster) addNode(n service.Node, k int) (err error) {
 	place.Port, place.Announced = serverPort, node.announced
 	place.Config, place.Data = folder, dataDir
 	c.nodes = append(c.nodes, node)
+	c.Called[node.announced.String()] = n.Name
 	c.Add(n, node, &place)
 	return nil
 }
@@ -214,8 +215,8 @@ func (n *node) signal(ctx context.Context, name string) error {
 	return err
 }
 
-// end copies the server's log and removes the container.
-func (n *node) end(ctx context.Context) error {
+// End copies the server's log and removes the container.
+func (n *node) End(ctx context.Context) error {
 	defer n.log.Close()
 	if n.container == nil {
 		return nil

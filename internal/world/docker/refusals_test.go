@@ -187,7 +187,7 @@ func TestMiscountedNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c world.Cluster) error {
-		owner = c.(*Cluster).owner.name
+		owner = containersOf(c).owner.name
 		return nil
 	})
 	if err != nil {

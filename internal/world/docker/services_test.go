@@ -52,7 +52,7 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 	see := func(when string, there bool) {
 		t.Helper()
 		for _, l := range ways {
-			ask := func(ctx context.Context) error { return c.Ping(ctx, l.From, l.To, 0) }
+			ask := func(ctx context.Context) error { return c.Cluster.Ping(ctx, l.From, l.To, 0) }
 			if there {
 				if err := soon(ctx, ask); err != nil {
 					t.Errorf("%s: %s: %v", when, l, err)
@@ -67,11 +67,11 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 		}
 	}
 	see("started", true)
-	if err := c.Cut(ctx, ways); err != nil {
+	if err := c.Cluster.Cut(ctx, ways); err != nil {
 		return err
 	}
 	see("cut", false)
-	if err := c.Join(ctx, ways); err != nil {
+	if err := c.Cluster.Join(ctx, ways); err != nil {
 		return err
 	}
 	see("whole again", true)

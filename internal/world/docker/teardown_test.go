@@ -51,11 +51,11 @@ func TestEnds(t *testing.T) {
 				nothingLeft(t, w, owner)
 			}()
 			err := w.Run(ctx, redistest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
-				c := wc.(*Cluster)
+				c := containersOf(wc)
 				owner = c.owner.name
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
-				for _, err := range []error{c.Cut(ctx, links), c.Shape(ctx, links, world.Delay{By: time.Minute}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
+				for _, err := range []error{c.Cluster.Cut(ctx, links), c.Cluster.Shape(ctx, links, world.Delay{By: time.Minute}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
 					if err != nil {
 						t.Error(err)
 					}

@@ -14,6 +14,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/service"
 )
@@ -99,7 +100,7 @@ func (w *World) image(ctx context.Context, s service.Service) error {
 func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
 	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
 		needs := s.Needs()
-		c := wc.(*Cluster)
+		c := wc.(*cluster.Cluster).Links.(*Cluster)
 		w.state.unreached = c.tryRelay(ctx)
 		// The shell joins lines, and some programs print their version on a later line.
 		const between = "\x1f"
@@ -193,7 +194,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 		}
 		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology.Name, err)
 	}
-	return body(ctx, c)
+	return body(ctx, &c.Cluster)
 }
 
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.

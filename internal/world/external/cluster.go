@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"lockbench/internal/guest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
@@ -20,7 +19,7 @@ import (
 	"lockbench/service"
 )
 
-var _ world.Cluster = (*Cluster)(nil)
+var _ cluster.Links = (*backend)(nil)
 
 // startLimit bounds how long a node may take to answer after its start hook.
 const startLimit = 2 * time.Minute
@@ -51,82 +50,82 @@ func (r reach) Dial(ctx context.Context, node string) (net.Conn, error) {
 	return r.o.dial(ctx, r.site.Topology.Nodes()[i].Role, r.site.Addrs[node])
 }
 
-// Cluster is the servers, and the clients of one lock.
-type Cluster struct {
-	cluster.Cluster
-	reach reach // zero without servers
-	hooks *runner
-	nodes []*node
-	keys  bool // keys of this run may exist
+// backend is the servers, as hooks and questions change them.
+type backend struct {
+	cluster cluster.Cluster
+	reach   reach                   // zero without servers
+	servers service.ExternalServers // zero without servers
+	hooks   *runner
+	nodes   []*node
+	keys    bool // keys of this run may exist
 
 	mu       sync.Mutex
 	cut      map[world.Link]bool // links between servers that are cut
 	isolated map[string]bool     // nodes that a hook has cut off
 }
 
-func (w *World) newCluster(s world.Spec) (_ *Cluster, err error) {
-	c := &Cluster{cut: map[world.Link]bool{}, isolated: map[string]bool{}}
-	c.Clients.Self, c.Clients.Net = w.options.Self, c
-	c.Probe = c.Ping
-	c.hooks = &runner{}
+func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
+	b := &backend{cut: map[world.Link]bool{}, isolated: map[string]bool{}, hooks: &runner{}}
+	c := &b.cluster
+	c.Clients.Self, c.Links = w.options.Self, b
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.stop())
+			err = errors.Join(err, b.stop())
 		}
 	}()
 	if t, ok := s.Service.(tenancy); ok {
-		c.reach = reach{w.options, t.site}
-		c.DialNode = c.reach.Dial
+		b.reach = reach{w.options, t.site}
+		c.DialNode, c.Called, c.Clients.Prefix = b.reach.Dial, t.site.Called, t.prefix
 	}
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
-		return c, err
+		return b, err
+	}
+	b.servers = c.Group.(service.ExternalServers)
+	if w.options.Hooks.has(hookPromote) {
+		c.Group = promotable{b.servers, b.promote}
 	}
 	log, err := process.OpenLog(s.LogDir, "hooks")
 	if err != nil {
-		return c, err
+		return b, err
 	}
-	c.hooks = newRunner(w.options, c.reach.site, log, c.Dir.Path, s.LogDir)
+	b.hooks = newRunner(w.options, b.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
-		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name}); err != nil {
-			return c, err
+		if err := c.AddNode(proxy.Node{Name: n.Name}); err != nil {
+			return b, err
 		}
-		node := &node{Node: n, cluster: c}
-		c.nodes = append(c.nodes, node)
+		node := &node{Node: n, backend: b}
+		b.nodes = append(b.nodes, node)
 		c.Add(n, node, nil)
-		c.Network.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, c.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, c.reach.site)))
+		c.Network.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, b.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, b.reach.site)))
 	}
-	return c, nil
+	return b, nil
 }
 
 // begin returns when the servers are healthy and have no keys with the prefix.
-func (c *Cluster) begin(ctx context.Context) error {
-	if len(c.nodes) == 0 {
+func (b *backend) begin(ctx context.Context) error {
+	if len(b.nodes) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, healthLimit, fmt.Errorf("the servers were not healthy for %v", healthLimit))
 	defer cancel()
-	if err := c.Form(ctx); err != nil {
+	if err := b.cluster.Form(ctx); err != nil {
 		return err
 	}
-	if err := alone(ctx, c.servers()); err != nil {
+	if err := alone(ctx, b.servers); err != nil {
 		return err
 	}
-	c.keys = true
-	if makeRoom := c.servers().MakeRoom; makeRoom != nil {
+	b.keys = true
+	if makeRoom := b.servers.MakeRoom; makeRoom != nil {
 		return makeRoom(ctx)
 	}
 	return nil
 }
 
-func (c *Cluster) servers() service.ExternalServers { return c.Group.(service.ExternalServers) }
-
 // stop undoes what hooks have done, ends the clients, and removes the keys.
-func (c *Cluster) stop() error {
-	undone := c.hooks.undoAll()
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	err := c.Stop(ctx, c.clean)
-	c.hooks.close()
+func (b *backend) stop() error {
+	undone := b.hooks.undoAll()
+	err := b.cluster.Stop(stopLimit, b.clean)
+	b.hooks.close()
 	if err = errors.Join(undone, err); err != nil {
 		return fmt.Errorf("leave the servers as they were: %w", err)
 	}
@@ -134,67 +133,39 @@ func (c *Cluster) stop() error {
 }
 
 // clean removes the keys after the clients have ended.
-func (c *Cluster) clean() error {
-	if !c.keys {
+func (b *backend) clean(ctx context.Context) error {
+	if !b.keys {
 		return nil
 	}
-	prefix := Prefix(c.Spec.Seed)
-	ctx, cancel := context.WithTimeoutCause(context.Background(), healthLimit, fmt.Errorf("not done within %v", healthLimit))
+	ctx = context.WithoutCancel(ctx)
+	limited, cancel := context.WithTimeoutCause(ctx, healthLimit, fmt.Errorf("not done within %v", healthLimit))
 	defer cancel()
 	// A master that is down has keys that would come back with it.
-	err := service.AwaitHealthy(ctx, c)
-	_, cleared := c.servers().Clear(context.WithoutCancel(ctx))
+	err := service.AwaitHealthy(limited, b.servers)
+	_, cleared := b.servers.Clear(ctx)
 	if err = errors.Join(err, cleared); err != nil {
-		return fmt.Errorf("keys of this run may be left at the servers: %w; by hand: %s", err, c.servers().ByHand(prefix))
+		return fmt.Errorf("keys of this run may be left at the servers: %w; by hand: %s", err, b.servers.ByHand(b.cluster.Clients.Prefix))
 	}
 	return nil
 }
 
-// Open starts a client with the key prefix of the run.
-func (c *Cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
-	s.KeyPrefix = c.KeyPrefix()
-	return c.Cluster.Open(ctx, s)
-}
-
-// KeyPrefix returns the prefix of the run; empty without servers.
-func (c *Cluster) KeyPrefix() string {
-	if len(c.nodes) == 0 {
-		return ""
-	}
-	return Prefix(c.Spec.Seed)
-}
-
-// Store returns addresses that only this guest uses.
-func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	return c.StoreForClient(name, hello, c.reach.site.Called)
-}
-
-// Abilities returns those of the servers, and Promote if there is a hook for it.
-func (c *Cluster) Abilities() service.Abilities {
-	a := c.Cluster.Abilities()
-	if len(c.nodes) > 0 && c.reach.o.Hooks.has(hookPromote) {
-		a.Promote = c.promote
-	}
-	return a
-}
-
 // promote runs the hook and returns when the servers report the new leader.
-func (c *Cluster) promote(ctx context.Context, node string) (string, error) {
-	before := c.Leaders(ctx)
+func (b *backend) promote(ctx context.Context, node string) (string, error) {
+	before := b.servers.Leaders(ctx)
 	if node == "" {
-		follow := slices.DeleteFunc(c.Nodes(), func(n service.Node) bool { return n.Role != service.Data || slices.Contains(before, n.Name) })
+		follow := slices.DeleteFunc(b.servers.Nodes(), func(n service.Node) bool { return n.Role != service.Data || slices.Contains(before, n.Name) })
 		if len(follow) == 0 {
 			return "", errors.New("promote a node: there is none that follows")
 		}
 		node = follow[0].Name
 	}
-	if err := c.hooks.run(hookPromote, c.hooks.node(node)); err != nil {
+	if err := b.hooks.run(hookPromote, b.hooks.node(node)); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not seen within %v", startLimit))
 	defer cancel()
 	return node, service.Poll(ctx, func() error {
-		if slices.Contains(c.Leaders(ctx), node) {
+		if slices.Contains(b.servers.Leaders(ctx), node) {
 			return nil
 		}
 		return fmt.Errorf("the hook promote is done, and %s does not lead", node)

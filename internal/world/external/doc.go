@@ -168,7 +168,7 @@ func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch.Clocks = errClocks
 	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
-		sketch.Group = promotable{sketch.Group}
+		sketch.Group = promotable{sketch.Group, func(context.Context, string) (string, error) { return "", errors.New("this is a plan") }}
 	}
 	return sketch
 }
@@ -177,13 +177,16 @@ func (w *World) Sketch(s world.Spec) world.Sketch {
 // nothing that is late by this much arrives before the link is healed.
 const lagCuts = 20 * time.Second
 
-// promotable are servers that a hook promotes, in a plan.
-type promotable struct{ service.Group }
+// promotable are servers that a hook promotes.
+type promotable struct {
+	service.Group
+	promote func(ctx context.Context, node string) (string, error)
+}
 
 // Abilities returns those of the servers, and Promote.
 func (p promotable) Abilities() service.Abilities {
 	a := p.Group.Abilities()
-	a.Promote = func(context.Context, string) (string, error) { return "", errors.New("this is a plan") }
+	a.Promote = p.promote
 	return a
 }
 

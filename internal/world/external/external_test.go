@@ -15,6 +15,7 @@ import (
 
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/service"
 	"lockbench/service/redis"
 )
@@ -254,7 +255,7 @@ func TestDatabaseAndAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.Run(t.Context(), spec(9), func(ctx context.Context, c world.Cluster) error {
-		conn, err := c.(*Cluster).reach.Dial(ctx, "redis-1")
+		conn, err := c.(*cluster.Cluster).Links.(*backend).reach.Dial(ctx, "redis-1")
 		if err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ var _ cluster.Machine = (*node)(nil)
 // node is the machine of an external server, on which hooks act.
 type node struct {
 	service.Node
-	cluster *Cluster
+	backend *backend
 	killed  atomic.Bool
 }
 
@@ -33,11 +33,11 @@ func (n *node) Down() error {
 }
 
 // Dial connects to the server and bypasses all faults.
-func (n *node) Dial(ctx context.Context) (net.Conn, error) { return n.cluster.reach.Dial(ctx, n.Name) }
+func (n *node) Dial(ctx context.Context) (net.Conn, error) { return n.backend.reach.Dial(ctx, n.Name) }
 
 // Launch starts it by a hook, after wiping its data by another one if needed.
 func (n *node) Launch(_ context.Context, _ service.Program, keepData bool) error {
-	h := n.cluster.hooks
+	h := n.backend.hooks
 	if !keepData {
 		if err := h.run(hookWipe, h.node(n.Name)); err != nil {
 			return err
@@ -55,17 +55,17 @@ func (n *node) Kill(context.Context) error {
 	if n.killed.Swap(true) {
 		return nil
 	}
-	return n.cluster.hooks.do(hookKill, n.cluster.hooks.node(n.Name))
+	return n.backend.hooks.do(hookKill, n.backend.hooks.node(n.Name))
 }
 
 // Pause pauses it by a hook.
 func (n *node) Pause(context.Context) error {
-	return n.cluster.hooks.do(hookPause, n.cluster.hooks.node(n.Name))
+	return n.backend.hooks.do(hookPause, n.backend.hooks.node(n.Name))
 }
 
 // Resume continues it by a hook.
 func (n *node) Resume(context.Context) error {
-	return n.cluster.hooks.undo(hookPause, n.cluster.hooks.node(n.Name))
+	return n.backend.hooks.undo(hookPause, n.backend.hooks.node(n.Name))
 }
 
 // Gone returns nil: the process cannot be seen.
@@ -73,3 +73,6 @@ func (n *node) Gone(context.Context, int) error { return nil }
 
 // LastWords refers to logs that lockbench cannot read.
 func (n *node) LastWords(context.Context) string { return "its owner's logs say why" }
+
+// End leaves the server running.
+func (n *node) End(context.Context) error { return nil }

@@ -103,15 +103,15 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 		}
 		defer w.turn.Give()
 	}
-	c, err := w.newCluster(s)
+	b, err := w.newBackend(s)
 	if err != nil {
 		return fmt.Errorf("reach external servers: %w", err)
 	}
-	defer func() { err = errors.Join(err, c.stop()) }() // also while a panic passes through
-	if err := c.begin(ctx); err != nil {
+	defer func() { err = errors.Join(err, b.stop()) }() // also while a panic passes through
+	if err := b.begin(ctx); err != nil {
 		return w.unharmed(err)
 	}
-	return body(ctx, c)
+	return body(ctx, &b.cluster)
 }
 
 // Report returns one line for each fact and limit, for `lockbench doctor`.

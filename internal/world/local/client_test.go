@@ -31,7 +31,7 @@ var clients = map[string]world.ClientSpec{
 func TestPauseAndKillClient(t *testing.T) {
 	for name, spec := range clients {
 		t.Run(name, func(t *testing.T) {
-			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 				spec.ID = 1
 				a, err := c.Open(ctx, spec)
 				if err != nil {
@@ -83,7 +83,7 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 			if topology == locks.Independent {
 				spec.Topology = spec.Topology.Sized(3)
 			}
-			run(t, spec, func(ctx context.Context, c *Cluster) error {
+			run(t, spec, func(ctx context.Context, c *running) error {
 				var conns []world.Client
 				for id := 1; id <= 2; id++ {
 					spec := clients["foreign"]
@@ -133,7 +133,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 	for _, topology := range []locks.Topology{redisservice.Sentinel, redisservice.Cluster} {
 		for name, spec := range map[string]world.ClientSpec{"itself": clients["foreign"], "a child": below} {
 			t.Run(string(topology)+", "+name, func(t *testing.T) {
-				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 					var opened []world.Client
 					for id := 1; id <= 2; id++ {
 						spec.ID = id
@@ -179,7 +179,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 
 // A connection that belongs to no client is rejected.
 func TestStrangerIsTurnedAway(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *running) error {
 		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
 			t.Error("a stranger was let in")
 		}
@@ -195,7 +195,7 @@ func TestStrangerIsTurnedAway(t *testing.T) {
 }
 
 func TestGuestThatEndsAtOnce(t *testing.T) {
-	run(t, redistest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.None, world.Spec{}), func(ctx context.Context, c *running) error {
 		_, err := c.Open(ctx, world.ClientSpec{ID: 1, Command: "echo no such module: redis >&2; exit 3"})
 		if err == nil || !strings.Contains(err.Error(), "no such module") {
 			t.Errorf("the error should quote the guest: %v", err)
@@ -215,7 +215,7 @@ func TestResendsAreCounted(t *testing.T) {
 		-1: {1, "unknown"},
 	} {
 		t.Run(fmt.Sprint("MaxRetries ", retries), func(t *testing.T) {
-			run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *running) error {
 				redis.SetLogger(redistest.Silent{})
 				opener := func(_ context.Context, lc locks.Client) (locks.Locker, error) {
 					return redistest.Plain{Client: redis.NewClient(&redis.Options{

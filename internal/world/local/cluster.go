@@ -17,12 +17,11 @@ import (
 	"lockbench/service"
 )
 
-var _ world.Cluster = (*Cluster)(nil)
+var _ cluster.Addresses = (*backend)(nil)
 
-// Cluster is one running lock service and its clients.
-type Cluster struct {
-	cluster.Cluster
-
+// backend is the machines of a cluster: processes on addresses of 127/8.
+type backend struct {
+	cluster cluster.Cluster
 	program program // of its nodes
 	block   *block
 	port    uint16 // the first one, the same everywhere
@@ -30,81 +29,82 @@ type Cluster struct {
 	nodes   []*node
 }
 
-// stopLimit bounds the end of a cluster.
+// stopLimit bounds each part of the end of a cluster.
 const stopLimit = time.Minute
 
-// newCluster claims the resources of a cluster and starts nothing yet.
-func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
-	c := &Cluster{}
-	c.Clients.Self, c.Clients.Net, c.Clients.Owners = w.options.Self, c, &process.Owners{}
-	c.Probe = c.Ping
+// newBackend claims the resources of a cluster and starts nothing yet.
+func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err error) {
+	b := &backend{}
+	c := &b.cluster
+	c.Clients.Self, c.Clients.Owners, c.Addresses = w.options.Self, &process.Owners{}, b
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.stop())
+			err = errors.Join(err, b.stop())
 		}
 	}()
 	if err := c.Claim(s, nodesMax, "lockbench-local-"); err != nil {
 		return nil, err
 	}
-	if c.block, err = claimBlock(); err != nil {
+	if b.block, err = claimBlock(); err != nil {
 		return nil, err
 	}
 	if s.Service == nil {
-		return c, nil
+		return b, nil
 	}
-	if c.program, err = w.program(s.Service); err != nil {
+	if b.program, err = w.program(s.Service); err != nil {
 		return nil, err
 	}
-	if err := c.program.letIn(c.Dir.Path); err != nil {
+	if err := b.program.letIn(c.Dir.Path); err != nil {
 		return nil, err
 	}
-	if err := c.makeSeed(ctx, w); err != nil {
+	if err := b.makeSeed(ctx, w); err != nil {
 		return nil, err
 	}
 	all := c.Nodes()
-	addrs := []netip.Addr{c.block.service()}
+	addrs := []netip.Addr{b.block.service()}
 	for k := range all {
-		addrs = append(addrs, c.block.real(k+1), c.block.announced(k+1))
+		addrs = append(addrs, b.block.real(k+1), b.block.announced(k+1))
 	}
 	find := freePorts
 	if w.port != nil {
 		find = w.port
 	}
-	if c.port, err = find(addrs, c.Ports()); err != nil {
+	if b.port, err = find(addrs, c.Ports()); err != nil {
 		return nil, err
 	}
-	if err := c.setPeers(all); err != nil {
+	if err := b.setPeers(all); err != nil {
 		return nil, err
 	}
 	for k, n := range all {
-		if err := c.addNode(n, k+1); err != nil {
+		if err := b.addNode(n, k+1); err != nil {
 			return nil, err
 		}
 	}
 	if c.HasLeaderAddress() {
-		if err := c.Proxy.AddService(cluster.LeaderName, c.serviceAddr(), c.First()); err != nil {
+		if err := c.Proxy.AddService(cluster.LeaderName, b.serviceAddr(), c.First()); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	return b, nil
 }
 
 // setPeers sets where each node finds each other one: at the announced address, or, in a topology with
 // views, at an address for this viewer. A node with a SOCKS proxy uses real addresses.
-func (c *Cluster) setPeers(all []service.Node) (err error) {
+func (b *backend) setPeers(all []service.Node) (err error) {
+	c := &b.cluster
 	c.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
 		c.Peers[viewer.Name] = peers
 		for k, n := range all {
 			for i := range c.Ports() {
-				own := cluster.After(netip.AddrPortFrom(c.block.real(k+1), c.port), i)
-				at := cluster.After(netip.AddrPortFrom(c.block.announced(k+1), c.port), i)
+				own := cluster.After(netip.AddrPortFrom(b.block.real(k+1), b.port), i)
+				at := cluster.After(netip.AddrPortFrom(b.block.announced(k+1), b.port), i)
 				switch {
 				case k == v || c.Topology().Proxied:
 					at = own
 				case c.Topology().Views:
-					at, err = c.Proxy.AddListenerTo(viewer.Name, n.Name, netip.AddrPortFrom(c.block.view(v+1), 0), own)
+					at, err = c.Proxy.AddListenerTo(viewer.Name, n.Name, netip.AddrPortFrom(b.block.view(v+1), 0), own)
 					if err != nil {
 						return err
 					}
@@ -117,28 +117,13 @@ func (c *Cluster) setPeers(all []service.Node) (err error) {
 }
 
 // serviceAddr returns the address that follows the leader.
-func (c *Cluster) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(c.block.service(), c.port) }
+func (b *backend) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(b.block.service(), b.port) }
 
-// start starts all servers and returns when the cluster is healthy.
-func (c *Cluster) start(ctx context.Context) error {
-	if err := c.Launch(ctx); err != nil {
-		return err
-	}
-	return c.Form(ctx)
-}
-
-// stop ends the cluster in any state. Slow clients do not use up the time of the servers: a server that was
-// killed and not waited for would make the verdict a failure of the harness.
-func (c *Cluster) stop() error {
-	clients, cancel := context.WithTimeout(context.Background(), stopLimit)
-	defer cancel()
-	err := c.Stop(clients, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
-		defer cancel()
-		return service.Each(c.nodes, func(n *node) error { return n.end(ctx) })
-	})
-	if c.block != nil {
-		c.block.release()
+// stop ends the cluster in any state.
+func (b *backend) stop() error {
+	err := b.cluster.Stop(stopLimit, nil)
+	if b.block != nil {
+		b.block.release()
 	}
 	if err != nil {
 		return fmt.Errorf("end the local cluster: %w", err)
@@ -147,12 +132,12 @@ func (c *Cluster) stop() error {
 }
 
 // Enter assigns a new client its address and registers it with the proxy.
-func (c *Cluster) Enter(name string, index int) error {
-	ip, err := c.block.client(index)
+func (b *backend) Enter(name string, index int) error {
+	ip, err := b.block.client(index)
 	if err != nil {
 		return err
 	}
-	return c.Proxy.AddClient(name, ip)
+	return b.cluster.AddClient(name, ip)
 }
 
 // Store returns the addresses for a guest by which faults on its links take effect:
@@ -160,18 +145,19 @@ func (c *Cluster) Enter(name string, index int) error {
 //	it binds its connections       the announced addresses: its own address identifies it
 //	it uses only these addresses   listeners for it alone
 //	servers redirect it to others  the announced addresses: the kernel finds its process
-func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+func (b *backend) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
+	c := &b.cluster
 	ip, ok := c.Proxy.IP(name)
 	if !ok {
 		return guest.StoreAddresses{}, fmt.Errorf("the proxy knows no %q", name)
 	}
 	switch {
 	case hello.SourceAddress || c.Spec.Service == nil:
-		s, err := c.Cluster.Store(c.announcedAt)
+		s, err := c.StoreAt(b.announcedAt)
 		s.LocalAddr = ip.String()
 		return s, err
 	case !c.Topology().Discovers:
-		return c.Cluster.Store(func(target string) (netip.AddrPort, error) {
+		return c.StoreAt(func(target string) (netip.AddrPort, error) {
 			return c.Proxy.AddListener(name, target, netip.AddrPortFrom(ip, 0))
 		})
 	}
@@ -180,25 +166,23 @@ func (c *Cluster) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 			"connections to the open request's local_addr, and their process cannot be found (%w), so faults on its links could not find it; "+
 			`if it can bind them, let its hello say "source_address":true`, world.ErrUnsupportedHere, err)
 	}
-	return c.Cluster.Store(c.announcedAt)
+	return c.StoreAt(b.announcedAt)
 }
 
 // announcedAt returns the announced address of a node, or the address that follows the leader.
-func (c *Cluster) announcedAt(target string) (netip.AddrPort, error) {
+func (b *backend) announcedAt(target string) (netip.AddrPort, error) {
 	if target == cluster.LeaderName {
-		return c.serviceAddr(), nil
+		return b.serviceAddr(), nil
 	}
-	return c.Addr(target), nil
+	return b.cluster.Addr(target), nil
 }
 
-// Ping pings a node on the path of from's connections.
-func (c *Cluster) Ping(ctx context.Context, from, to string, load int) error {
-	ip, ok := c.Proxy.IP(from)
+// Dial connects to a node from the address of a client or another node.
+func (b *backend) Dial(ctx context.Context, from, to string) (net.Conn, error) {
+	ip, ok := b.cluster.IP(from)
 	if !ok {
-		return fmt.Errorf("ping %s: there is no %q in this cluster", to, from)
+		return nil, fmt.Errorf("there is no %q in this cluster", from)
 	}
-	return c.Greet(ctx, from, to, load, func(ctx context.Context) (net.Conn, error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
-		return d.DialContext(ctx, "tcp4", c.Addr(to).String())
-	})
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
+	return d.DialContext(ctx, "tcp4", b.cluster.Addr(to).String())
 }

@@ -22,7 +22,7 @@ func runDoomedHarness() {
 	os.Setenv(guestEnv, "1")
 	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
 	err := w.Run(context.Background(), redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*Cluster)
+		c := runningOf(wc)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 // TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica
 // has received is granted again. The test does it twice in one cluster, which must recover completely in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		for episode := range 2 {
 			old, err := c.Leader(ctx)
 			if err != nil {
@@ -111,7 +111,7 @@ func TestPromote(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Replicated, redis.Sentinel} {
 		for _, chosen := range []string{"", "redis-3"} {
 			t.Run(string(topology)+" "+chosen, func(t *testing.T) {
-				run(t, redistest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+				run(t, redistest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 					a := open(ctx, t, c, 1)
 					if _, err := a.Conn().Acquire(ctx, "1", lease60); err != nil {
 						return err
@@ -144,7 +144,7 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteIsOrderedAgain checks that the next sentinel gets the order for a failover if the first one dies of it.
 func TestPromoteIsOrderedAgain(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *running) error {
 		first := c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == "sentinel-1" })]
 		if _, err := redistest.Ask(ctx, first.real, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
 			return err
@@ -159,7 +159,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 
 // TestPromoteAfterKill promotes a replica by hand while the old master is dead. The old master returns as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *running) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *running) error {
 		n := c.nodes[0]
 		if _, err := redistest.Ask(ctx, n.real, "SET", "k", "v"); err != nil {
 			return err
@@ -202,7 +202,7 @@ func short(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func TestCutConcernsOneClient(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		cut := []world.Link{{From: "redis-1", To: "client-1"}, {From: "sentinel-1", To: "redis-1"}}
@@ -238,7 +238,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err

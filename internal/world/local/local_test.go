@@ -13,6 +13,7 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/locks"
 	"lockbench/service"
@@ -49,8 +50,19 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
+// running is a cluster, with what only its world knows.
+type running struct {
+	*cluster.Cluster
+	*backend
+}
+
+func runningOf(c world.Cluster) *running {
+	of := c.(*cluster.Cluster)
+	return &running{of, of.Addresses.(*backend)}
+}
+
 // run starts a cluster for a test. The body reports failures with t.Error or as its result.
-func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *running) error) {
 	t.Helper()
 	w := newWorld(t)
 	if s.LogDir == "" {
@@ -61,7 +73,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) 
 	var dir string
 	var processes []*process.Process
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := wc.(*Cluster)
+		c := runningOf(wc)
 		dir = c.Dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
@@ -82,7 +94,7 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) 
 	}
 }
 
-func open(ctx context.Context, t *testing.T, c *Cluster, id int) world.Client {
+func open(ctx context.Context, t *testing.T, c *running, id int) world.Client {
 	t.Helper()
 	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain", Seed: 1, Log: func(line string) { t.Log(line) }})
 	if err != nil {
@@ -95,7 +107,7 @@ func TestTopologies(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
-			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 				t.Logf("started after %v", time.Since(began).Round(time.Millisecond))
 				if err := c.Healthy(ctx); err != nil {
 					return err

@@ -45,23 +45,24 @@ type node struct {
 }
 
 // addNode creates the machine of a node, and its listeners at the proxy.
-func (c *Cluster) addNode(n service.Node, k int) error {
+func (b *backend) addNode(n service.Node, k int) error {
+	c := &b.cluster
 	dir := filepath.Join(c.Dir.Path, n.Name)
 	node := &node{
 		Node:    n,
 		owners:  c.Owners,
 		dir:     c.Dir,
-		program: c.program,
-		real:    netip.AddrPortFrom(c.block.real(k), c.port),
+		program: b.program,
+		real:    netip.AddrPortFrom(b.block.real(k), b.port),
 		data:    filepath.Join(dir, "data"),
-		seed:    c.seed,
+		seed:    b.seed,
 	}
 	place := c.PlaceFor(n)
-	place.Bind, place.Port, place.Announced = node.real.Addr(), c.port, netip.AddrPortFrom(c.block.announced(k), c.port)
+	place.Bind, place.Port, place.Announced = node.real.Addr(), b.port, netip.AddrPortFrom(b.block.announced(k), b.port)
 	place.Config, place.Data = dir, node.data
 	var err error
 	if place.Topology.Proxied {
-		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, c.block.view(k)); err != nil {
+		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, b.block.view(k)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func (c *Cluster) addNode(n service.Node, k int) error {
 	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
-	c.nodes = append(c.nodes, node)
+	b.nodes = append(b.nodes, node)
 	c.Add(n, node, &place)
 	if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: place.Announced}); err != nil {
 		return err
@@ -180,8 +181,8 @@ func (n *node) Kill(ctx context.Context) error {
 	return nil
 }
 
-// end kills the server and closes its files.
-func (n *node) end(ctx context.Context) error {
+// End kills the server and closes its files.
+func (n *node) End(ctx context.Context) error {
 	err := n.Kill(ctx)
 	n.clock.Close()
 	n.log.Close()

@@ -34,7 +34,7 @@ func TestPortTakenMeanwhile(t *testing.T) {
 		ran := false
 		err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{Clients: 1, LogDir: t.TempDir()}), func(ctx context.Context, c world.Cluster) error {
 			ran = true
-			return c.(*Cluster).Healthy(ctx)
+			return c.Healthy(ctx)
 		})
 		if err != nil || !ran || tries != 2 {
 			t.Errorf("address %d taken: ran %t after %d tries, %v; expected a cluster on the second port", taken, ran, tries, err)

@@ -17,29 +17,29 @@ import (
 const seedLimit = 3 * time.Minute
 
 // makeSeed creates the initial data of the cluster's nodes, if its service has any.
-func (c *Cluster) makeSeed(ctx context.Context, w *World) error {
-	seed := c.Spec.Service.Needs().Seed
+func (b *backend) makeSeed(ctx context.Context, w *World) error {
+	seed := b.cluster.Spec.Service.Needs().Seed
 	if seed == nil {
 		return nil
 	}
-	c.seed = filepath.Join(c.Dir.Path, "seed")
-	if err := os.Mkdir(c.seed, 0o700); err != nil {
+	b.seed = filepath.Join(b.cluster.Dir.Path, "seed")
+	if err := os.Mkdir(b.seed, 0o700); err != nil {
 		return fmt.Errorf("make the data with which nodes begin: %w", err)
 	}
-	if err := c.program.give(c.seed); err != nil {
+	if err := b.program.give(b.seed); err != nil {
 		return fmt.Errorf("give the data with which nodes begin to another user: %w", err)
 	}
-	name, args := seed(c.seed, os.Geteuid() == 0 && c.program.as == nil)
-	path, err := w.another(c.Spec.Service, name)
+	name, args := seed(b.seed, os.Geteuid() == 0 && b.program.as == nil)
+	path, err := w.another(b.cluster.Spec.Service, name)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, seedLimit, fmt.Errorf("%s: not done after %v", name, seedLimit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir = c.seed
-	cmd.Env = append(os.Environ(), "TMPDIR="+c.Dir.Path) // no other program writes there
-	c.program.credit(cmd)
+	cmd.Dir = b.seed
+	cmd.Env = append(os.Environ(), "TMPDIR="+b.cluster.Dir.Path) // no other program writes there
+	b.program.credit(cmd)
 	if out, err := output.Combined(cmd); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

@@ -20,7 +20,7 @@ import (
 // TestClusterFailsOver checks that the replica of a dead master is elected and serves the slots. The old master returns
 // without data as a replica.
 func TestClusterFailsOver(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		client := open(ctx, t, c, 1)
 		take := func(session, key string) error {
 			_, err := client.Conn().Acquire(ctx, session, locks.Request{Keys: []string{key}, Owner: "x"})
@@ -80,7 +80,7 @@ func TestClusterFailsOver(t *testing.T) {
 // A replica is promoted by hand although its master lives. Links of the cluster bus can be cut, so a node that is cut off
 // from all others loses its role.
 func TestClusterPromotesAndIsCut(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *running) error {
 		if now, err := c.Abilities().Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
 			return errors.Join(err, errors.New("promoted "+now))
 		}
@@ -129,7 +129,7 @@ func TestForgets(t *testing.T) {
 }
 
 func testForgets(t *testing.T, topology locks.Topology, count int) {
-	run(t, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(topology, world.Spec{}), func(ctx context.Context, c *running) error {
 		leaders := c.Leaders(ctx)
 		if len(leaders) != count {
 			return fmt.Errorf("the leaders are %v, want %d", leaders, count)

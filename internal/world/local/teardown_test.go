@@ -32,7 +32,7 @@ func TestSideBySide(t *testing.T) {
 	for range 2 {
 		t.Run("cluster", func(t *testing.T) {
 			t.Parallel()
-			run(t, redistest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(locks.Independent, world.Spec{}), func(ctx context.Context, c *running) error {
 				meet.Done()
 				meet.Wait() // both clusters are running
 				a := open(ctx, t, c, 1)
@@ -101,7 +101,7 @@ func TestEnds(t *testing.T) {
 				}
 			}()
 			err := w.Run(ctx, redistest.Spec(redis.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
-				c := wc.(*Cluster)
+				c := runningOf(wc)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
 				for _, err := range []error{c.Cut(ctx, links), c.Shape(ctx, links, world.Delay{By: time.Minute}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {

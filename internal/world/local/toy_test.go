@@ -151,7 +151,7 @@ func TestServersThatBindNothing(t *testing.T) {
 			w := New(Options{Services: []service.Service{toy{}}, Programs: map[string]string{toyName: os.Args[0]}})
 			spec := world.Spec{Service: toy{}, Topology: topology, LogDir: t.TempDir()}
 			err := w.Run(ctx, spec, func(ctx context.Context, wc world.Cluster) error {
-				c := wc.(*Cluster)
+				c := runningOf(wc)
 				s := c.Group.(toys)
 				hears := func(from, to string, port int) {
 					t.Helper()

@@ -41,7 +41,7 @@ func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
 	on, _ := service.Find(mariadb.Service{}, locks.Single)
 	s := world.Spec{Service: mariadb.Service{}, Topology: on, LogDir: t.TempDir()}
 	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
-		return c.(*Cluster).Healthy(ctx)
+		return c.Healthy(ctx)
 	})
 	if err != nil {
 		t.Error(err)

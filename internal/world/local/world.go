@@ -101,41 +101,44 @@ func (w *World) Sketch(s world.Spec) world.Sketch {
 
 // Run starts the cluster, calls body, and ends all processes before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
-	c, err := w.up(ctx, s)
+	b, err := w.up(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }() // also after a panic
-	return body(ctx, c)
+	defer func() { err = errors.Join(err, b.stop()) }() // also after a panic
+	return body(ctx, &b.cluster)
 }
 
 // up returns a healthy cluster. Another program may take the free port before the servers listen; then up
 // starts a new cluster with another port.
-func (w *World) up(ctx context.Context, s world.Spec) (*Cluster, error) {
+func (w *World) up(ctx context.Context, s world.Spec) (*backend, error) {
 	for tries := 1; ; tries++ {
-		c, err := w.setUp(ctx, s)
+		b, err := w.setUp(ctx, s)
 		if err == nil || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
-			return c, err
+			return b, err
 		}
 	}
 }
 
-func (w *World) setUp(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
-	c, err := w.newCluster(ctx, s)
+func (w *World) setUp(ctx context.Context, s world.Spec) (_ *backend, err error) {
+	b, err := w.newBackend(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
 	}
 	healthy := false
 	defer func() { // also after a panic
 		if !healthy {
-			err = errors.Join(err, c.stop())
+			err = errors.Join(err, b.stop())
 		}
 	}()
 	starting, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
-	if err := c.start(starting); err != nil {
+	if err = b.cluster.Launch(starting); err == nil {
+		err = b.cluster.Form(starting)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
 	}
 	healthy = true
-	return c, nil
+	return b, nil
 }

@@ -37,6 +37,7 @@ type Clients struct {
 	LogDir string
 	Self   []string // the command that serves one of lockbench's own locks, without the lock's name
 	Owners *Owners  // registers the clients' processes; may be nil
+	Prefix string   // begins the clients' keys at the servers
 
 	preload string // the library that shifts clocks; empty: clocks are not shifted
 	clocks  string // the directory of the clocks
@@ -54,6 +55,9 @@ type opened struct {
 // stopLimit bounds the end of a client.
 const stopLimit = 20 * time.Second
 
+// KeyPrefix returns the beginning of the clients' keys at the servers.
+func (c *Clients) KeyPrefix() string { return c.Prefix }
+
 // Open starts a client.
 func (c *Clients) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	client, err := c.open(ctx, s)
@@ -67,6 +71,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	if err := c.enter(s.ID); err != nil {
 		return nil, err
 	}
+	s.KeyPrefix = c.Prefix
 	if s.Opener != nil {
 		return c.openInProcess(ctx, s)
 	}
