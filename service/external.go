@@ -5,11 +5,29 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync/atomic"
 )
 
-// Dialer connects to an external server of a role and starts TLS, see [Service.Login].
+// External is how lockbench uses servers that it does not run. It sends them only requests that a guest may
+// send: it changes no setting, and touches only keys under its own prefix.
+type External struct {
+	Schemes []string // of URLs, up to a plus: "redis", "rediss"
+	// Locate reads the URLs of servers, as a user passes them to --servers. Its errors are errors of usage.
+	Locate func(urls []string) (Location, error)
+	// Login prepares a new connection for a client: it does TLS, see [Secure], and may log in. A refusal
+	// is a [LoginError]. The result has a method CloseWrite, as connections of TCP and TLS have. If Login
+	// fails, the caller closes c.
+	Login func(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
+	// Survey asks the servers for their identities and whether all servers are named.
+	Survey func(ctx context.Context, l Location, dial Dialer) (Site, error)
+	// Open returns the servers of a site. They touch only keys under the prefix.
+	Open func(s Site, prefix string, h Host) ExternalServers
+}
+
+// Dialer connects to an external server of a role and starts TLS, see [External.Login].
 type Dialer func(ctx context.Context, r Role, addr string) (net.Conn, error)
 
 // Ask runs do with a new connection to a data server, and interrupts it at a limit. The limit is longer
@@ -61,12 +79,13 @@ type Access struct {
 	Database string
 }
 
-// Secure starts TLS on a new connection if a.TLS is set.
-func (a Access) Secure(ctx context.Context, c net.Conn) (net.Conn, error) {
-	if a.TLS == nil {
+// Secure starts TLS on a new connection if how.TLS is set. It is [External.Login] of services whose
+// connections begin with TLS.
+func Secure(ctx context.Context, c net.Conn, how Access) (net.Conn, error) {
+	if how.TLS == nil {
 		return c, nil
 	}
-	secure := tls.Client(c, a.TLS)
+	secure := tls.Client(c, how.TLS)
 	return secure, secure.HandshakeContext(ctx)
 }
 
@@ -90,13 +109,49 @@ type Site struct {
 	About  string // the version
 }
 
-// Site returns the site whose nodes are the servers that the user named, in that order.
-func (l Location) Site() Site {
-	s := Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+// Identity is what an external server reports about itself.
+type Identity struct {
+	About string // the product and the version
+	ID    string // no other server has it; empty: the server does not report one
+	Group string // the cluster that it is part of
+	// Also is another address of the server, which the members of the cluster use.
+	Also string
+	// Members are descriptions of all members that serve clients, by their IDs; nil: the server does not know.
+	Members map[string]string
+}
+
+// Survey asks each server that the user named for its identity. All must be different members of one
+// group, and must be all members.
+func (l Location) Survey(ctx context.Context, identify func(ctx context.Context, addr string) (Identity, error)) (Site, error) {
+	site := Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	var first Identity
+	seen := map[string]string{} // addresses by the IDs of servers
 	for i, n := range l.Topology.Nodes() {
-		s.Addrs[n.Name], s.Called[l.Addrs[i]] = l.Addrs[i], n.Name
+		addr := l.Addrs[i]
+		site.Addrs[n.Name], site.Called[addr] = addr, n.Name
+		is, err := identify(ctx, addr)
+		if i == 0 {
+			first = is
+		}
+		switch {
+		case err != nil:
+			return site, err
+		case is.ID != "" && seen[is.ID] != "":
+			return site, fmt.Errorf("%s is the same server as %s", addr, seen[is.ID])
+		case is.Group != first.Group:
+			return site, fmt.Errorf("%s and %s are of two clusters, %q and %q: name the members of one", l.Addrs[0], addr, first.Group, is.Group)
+		}
+		seen[is.ID], site.About = addr, is.About
+		if is.Also != "" {
+			site.Called[is.Also] = n.Name
+		}
 	}
-	return s
+	for _, id := range slices.Sorted(maps.Keys(first.Members)) {
+		if seen[id] == "" {
+			return site, fmt.Errorf("%s has a member %s that --servers does not name: name all members, by where clients reach them", l.Addrs[0], first.Members[id])
+		}
+	}
+	return site, nil
 }
 
 // ExternalServers are running external servers, and the keys of a run on them.
@@ -112,6 +167,31 @@ type ExternalServers struct {
 	Clear func(ctx context.Context) (int, error)
 	// ByHand returns the shell command with which a user removes all keys that contain a text.
 	ByHand func(text string) string
+	// Can are the abilities that external servers have: those that order nothing.
+	Can Abilities
+}
+
+// Abilities returns the abilities that external servers have.
+func (s ExternalServers) Abilities() Abilities { return s.Can }
+
+// ClearEach is [ExternalServers.Clear] for services that remove keys one by one. It lists the keys under
+// the prefix until there are none; remove removes one and returns how many keys went with it.
+func (s ExternalServers) ClearEach(ctx context.Context, prefix string, remove func(ctx context.Context, node, key string) (int, error)) (n int, err error) {
+	const atOnce = 1000
+	for {
+		under, err := s.Under(ctx, prefix, atOnce)
+		if err != nil || len(under) == 0 {
+			return n, err
+		}
+		for node, keys := range under {
+			for _, key := range keys {
+				removed, err := remove(ctx, node, key)
+				if n += removed; err != nil {
+					return n, fmt.Errorf("remove %q of %s: %w", key, node, err)
+				}
+			}
+		}
+	}
 }
 
 // The methods below do nothing: lockbench changes no setting of external servers, and no membership.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -98,6 +99,53 @@ func OneGroup(urls []string, port string) (all URL, err error) {
 		all.Addrs = append(all.Addrs, u.Addrs...)
 	}
 	return all, Twice(all.Addrs)
+}
+
+// URLForm is how a user names the servers of one group.
+type URLForm struct {
+	Plain, TLS []string // schemes, without and with TLS
+	Port       string   // the default port
+	Named      string   // how servers are named, for errors
+	NoPath     string   // why a URL has no path; empty: the path is the database
+	One        Topology // of one server
+	Several    Topology // of several servers; zero: the user must name the primary
+	Location   Location // defaults
+}
+
+// Schemes returns the schemes up to a plus.
+func (f URLForm) Schemes() []string {
+	all := slices.Concat(f.Plain, f.TLS)
+	for i, scheme := range all {
+		all[i], _, _ = strings.Cut(scheme, "+")
+	}
+	return all
+}
+
+// Locate reads URLs.
+func (f URLForm) Locate(urls []string) (Location, error) {
+	l := f.Location
+	u, err := OneGroup(urls, f.Port)
+	if err != nil {
+		return l, err
+	}
+	l.Addrs, l.TLS = u.Addrs, slices.Contains(f.TLS, u.Scheme)
+	l.User, l.Database = cmp.Or(u.User, l.User), cmp.Or(u.Path, l.Database)
+	l.Topology = f.One
+	several := len(l.Addrs) > 1
+	if several {
+		l.Topology = f.Several.Sized(len(l.Addrs))
+	}
+	switch {
+	case !l.TLS && !slices.Contains(f.Plain, u.Scheme):
+		return l, fmt.Errorf("%s: %s", urls[0], f.Named)
+	case f.NoPath != "" && u.Path != "":
+		return l, fmt.Errorf("%s: the path /%s means nothing here: %s", urls[0], u.Path, f.NoPath)
+	case strings.Contains(u.Path, "?"):
+		return l, fmt.Errorf("%s: settings in a URL mean nothing here: TLS is %s://, and --tls-ca FILE", urls[0], f.TLS[0])
+	case several && f.Several.Name == "":
+		return l, fmt.Errorf("one server of %s can be used, and not several: name the primary", f.One.Parts[0].Name)
+	}
+	return l, nil
 }
 
 // Twice returns an error if an address occurs twice.

@@ -13,9 +13,7 @@
 package service
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -39,22 +37,8 @@ type Service interface {
 	Open(t Topology, h Host) Servers
 	// Wire returns how lockbench reads the requests of clients.
 	Wire() Wire
-
-	// The methods below are for external servers. Lockbench sends such servers only requests that a
-	// guest may send: it changes no setting, and touches only keys under its own prefix.
-
-	// Schemes returns the schemes of URLs, up to a plus: "redis", "rediss".
-	Schemes() []string
-	// Locate reads the URLs of servers, as a user passes them to --servers. Its errors are errors of usage.
-	Locate(urls []string) (Location, error)
-	// Login prepares a new connection for a client that has no credentials: it does TLS, see
-	// [Access.Secure], and logs in. A refusal is a [LoginError]. The result has a method CloseWrite,
-	// as connections of TCP and TLS have. If Login fails, the caller closes c.
-	Login(ctx context.Context, c net.Conn, how Access) (net.Conn, error)
-	// Survey asks the servers for their identities and whether all servers are named.
-	Survey(ctx context.Context, l Location, dial Dialer) (Site, error)
-	// OpenExternal returns the servers of a site. They touch only keys under the prefix.
-	OpenExternal(s Site, prefix string, h Host) ExternalServers
+	// External returns how lockbench uses servers that the user runs; zero: it cannot.
+	External() External
 }
 
 // Needs are the requirements for running a service on a machine.

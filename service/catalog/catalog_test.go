@@ -66,7 +66,7 @@ func TestExternalServersStayAsTheyAre(t *testing.T) {
 	for _, s := range All() {
 		for _, topology := range s.Topologies() {
 			site := service.Site{Location: service.Location{Topology: topology}, Topology: topology}
-			g := s.OpenExternal(site, "lockbench:1:", nil) // the methods below must ask no server
+			g := s.External().Open(site, "lockbench:1:", nil) // the methods below must ask no server
 			node := topology.Nodes()[0].Name
 			joins, err := g.Rejoin(t.Context(), node)
 			if err = errors.Join(err, g.Form(t.Context()), g.Started(t.Context(), node)); joins || err != nil {

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,130 +12,86 @@ import (
 	"lockbench/service"
 )
 
-// usualPort is the default port of URLs.
-const usualPort = "2379"
-
 // noLogin is why users and passwords are not supported.
 const noLogin = "etcd asks for them inside its own protocol, in each request of each client, and the relay does not read that; " +
 	"what can be used is a client certificate, etcds://HOST:PORT with --tls-cert FILE --tls-key FILE, of an etcd without `auth enable`"
 
-// Schemes returns the schemes without and with TLS.
-func (Service) Schemes() []string { return []string{"etcd", "etcds"} }
-
-// Locate reads
-//
-//	etcd://host:port,...    all members of one cluster, or one server
-//
-// and etcds instead of etcd for TLS.
-func (Service) Locate(urls []string) (l service.Location, err error) {
-	u, err := service.OneGroup(urls, usualPort)
-	if err != nil {
-		return l, err
-	}
-	l = service.Location{Addrs: u.Addrs, User: u.User, TLS: u.Scheme == "etcds", NoLogin: noLogin}
+// urls are such as etcd://host:port,... for all members of one cluster, or one server.
+var urls = service.URLForm{
+	Plain: []string{"etcd"}, TLS: []string{"etcds"}, Port: "2379",
+	Named:  "servers are named as etcd://HOST:PORT or etcds://HOST:PORT, with commas between hosts",
+	NoPath: "keys of a run have a prefix of lockbench's own",
+	One:    topologies[0], Several: topologies[1],
 	// With TLS a client must offer HTTP/2 for gRPC, so lockbench uses HTTP/2 there as well.
-	l.ALPN = []string{"h2"}
-	switch {
-	case u.Scheme != "etcd" && u.Scheme != "etcds":
-		return l, fmt.Errorf("%s: servers are named as etcd://HOST:PORT or etcds://HOST:PORT, with commas between hosts", urls[0])
-	case u.Path != "":
-		return l, fmt.Errorf("the path /%s means nothing here: keys of a run have a prefix of lockbench's own", u.Path)
-	}
-	l.Topology = topologies[0]
-	if n := len(l.Addrs); n > 1 {
-		l.Topology = topologies[1].Sized(n)
-	}
-	return l, nil
+	Location: service.Location{NoLogin: noLogin, ALPN: []string{"h2"}},
 }
 
-// Login only does TLS.
-func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
-	return how.Secure(ctx, c)
+func (Service) External() service.External {
+	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: service.Secure, Survey: survey, Open: openExternal}
 }
 
-// Survey asks each server for its identity, and one of them whether there are more members.
-func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
-	site := l.Site()
-	ask := func(addr, path string, answer any) error {
-		return dial.Ask(ctx, addr, func(ctx context.Context, c net.Conn) error {
-			return exchange(ctx, c, l.TLS, http.MethodPost, path, "{}", answer)
-		})
-	}
-	seen, cluster := map[string]string{}, "" // addresses by the IDs of members
-	for _, addr := range l.Addrs {
+func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	return l.Survey(ctx, func(ctx context.Context, addr string) (is service.Identity, err error) {
+		ask := func(path string, answer any) error {
+			return dial.Ask(ctx, addr, func(ctx context.Context, c net.Conn) error {
+				return exchange(ctx, c, l.TLS, http.MethodPost, path, "{}", answer)
+			})
+		}
 		var s status
-		if err := ask(addr, statusPath, &s); err != nil {
-			return site, err
+		var list memberList
+		err = ask(statusPath, &s)
+		if err == nil {
+			err = ask(memberListPath, &list)
 		}
-		switch id := s.Header.Member; {
-		case id == "":
-			return site, fmt.Errorf("%s answers, and not as an etcd does", addr)
+		switch {
+		case err != nil:
+			return is, err
+		case s.Header.Member == "":
+			return is, fmt.Errorf("%s answers, and not as an etcd does", addr)
 		case s.IsLearner:
-			return site, fmt.Errorf("%s is a learner, which serves no client: leave it out", addr)
-		case seen[id] != "":
-			return site, fmt.Errorf("%s is the same server as %s", addr, seen[id])
-		case len(seen) > 0 && s.Header.Cluster != cluster:
-			return site, fmt.Errorf("%s and %s are of two clusters: name the members of one", l.Addrs[0], addr)
+			return is, fmt.Errorf("%s is a learner, which serves no client: leave it out", addr)
 		}
-		seen[s.Header.Member], cluster = addr, s.Header.Cluster
-		site.About = Name + " " + s.Version
-	}
-	var list memberList
-	if err := ask(l.Addrs[0], memberListPath, &list); err != nil {
-		return site, err
-	}
-	for _, m := range list.Members {
-		if !m.Learner && seen[m.ID] == "" {
-			return site, fmt.Errorf("%s has a member %s (%s) that --servers does not name: name all members, by where clients reach them",
-				l.Addrs[0], m.Name, strings.Join(m.Clients, ", "))
+		is = service.Identity{About: Name + " " + s.Version, ID: s.Header.Member, Group: s.Header.Cluster, Members: map[string]string{}}
+		for _, m := range list.Members {
+			if !m.Learner {
+				is.Members[m.ID] = fmt.Sprintf("%s (%s)", m.Name, strings.Join(m.Clients, ", "))
+			}
 		}
+		return is, nil
+	})
+}
+
+func openExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
+	g := newServers(site.Topology, h, site.TLS)
+	return service.ExternalServers{
+		Servers: g, Under: g.under, ByHand: byHand,
+		Clear: func(ctx context.Context) (int, error) { return g.clear(ctx, prefix) },
 	}
-	return site, nil
 }
 
-// external are external servers, which have fewer abilities.
-type external struct {
-	service.Servers
-	own    *servers
-	prefix string
-}
-
-func (s Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
-	g := s.Open(site.Topology, h).(*servers)
-	g.secure = site.TLS
-	f := external{g, g, prefix}
-	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
-}
-
-// Abilities returns none: lockbench orders external servers nothing.
-func (external) Abilities() service.Abilities { return service.Abilities{} }
-
-// Paths for keys.
-const (
-	rangePath  = "/v3/kv/range"
-	deletePath = "/v3/kv/deleterange"
-)
-
-// begins returns the range of all keys that begin with a text, in the form of the gateway.
-func begins(text string) map[string]any {
+// onLeader posts a request about all keys that begin with a text.
+func (g *servers) onLeader(ctx context.Context, path, text string, question map[string]any, answer any) (leader string, err error) {
+	if leader, err = g.Leader(ctx); err != nil {
+		return "", err
+	}
 	end := []byte(text)
 	end[len(end)-1]++ // it ends with a colon
-	return map[string]any{"key": []byte(text), "range_end": end}
+	question["key"], question["range_end"] = []byte(text), end
+	err = g.ask(ctx, leader, path, question, answer)
+	if err != nil && (strings.Contains(err.Error(), "user name is empty") || strings.Contains(err.Error(), "permission denied")) {
+		err = fmt.Errorf("%w: this etcd wants a user (`auth enable`), and none can be given: %s", err, noLogin)
+	}
+	return leader, err
 }
 
-// Under searches keys that begin with a text. Locks on etcd begin all keys with their names.
-func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
-	leader, err := f.own.Leader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	question := begins(text)
-	question["limit"], question["keys_only"] = strconv.Itoa(most), true
+// under searches keys that begin with a text. Locks on etcd begin all keys with their names.
+func (g *servers) under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var answer struct {
 		Kvs []struct{ Key string } `json:"kvs"`
 	}
-	if err := f.own.ask(ctx, leader, rangePath, question, &answer); err != nil {
-		return nil, permitted(err)
+	leader, err := g.onLeader(ctx, "/v3/kv/range", text, map[string]any{"limit": strconv.Itoa(most), "keys_only": true}, &answer)
+	if err != nil || len(answer.Kvs) == 0 {
+		return nil, err
 	}
 	var keys []string
 	for _, kv := range answer.Kvs {
@@ -146,43 +101,19 @@ func (f external) Under(ctx context.Context, text string, most int) (map[string]
 		}
 		keys = append(keys, string(key))
 	}
-	if len(keys) == 0 {
-		return nil, nil
-	}
 	return map[string][]string{leader: keys}, nil
 }
 
-// permitted adds a hint to errors about users.
-func permitted(err error) error {
-	if strings.Contains(err.Error(), "user name is empty") || strings.Contains(err.Error(), "permission denied") {
-		return fmt.Errorf("%w: this etcd wants a user (`auth enable`), and none can be given: %s", err, noLogin)
-	}
-	return err
-}
-
-// Clear removes the keys that begin with the prefix. Leases end by themselves, because no client keeps
+// clear removes the keys that begin with the prefix. Leases end by themselves, because no client keeps
 // them alive.
-func (f external) Clear(ctx context.Context) (int, error) {
-	leader, err := f.own.Leader(ctx)
-	if err != nil {
-		return 0, err
-	}
+func (g *servers) clear(ctx context.Context, prefix string) (int, error) {
 	var answer struct {
-		Deleted string `json:"deleted"`
+		Deleted int `json:"deleted,string"`
 	}
-	if err := f.own.ask(ctx, leader, deletePath, begins(f.prefix), &answer); err != nil {
-		return 0, permitted(err)
-	}
-	if answer.Deleted == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(answer.Deleted)
-	if err != nil {
-		return 0, errors.Join(fmt.Errorf("%s answers that it has deleted %q keys", leader, answer.Deleted), err)
-	}
-	return n, nil
+	_, err := g.onLeader(ctx, "/v3/kv/deleterange", prefix, map[string]any{}, &answer)
+	return answer.Deleted, err
 }
 
-func (f external) ByHand(text string) string {
+func byHand(text string) string {
 	return fmt.Sprintf("ETCDCTL_API=3 etcdctl --endpoints HOST:PORT del --prefix '%s'", text)
 }

@@ -180,10 +180,5 @@ func (Service) Wire() service.Wire {
 }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	g := &servers{host: h, login: service.Credentials{User: user}, kept: map[string]*kept{}}
-	for _, n := range t.Nodes() {
-		g.kept[n.Name] = &kept{}
-	}
-	g.Operator = operator.New(t, h, asked{g})
-	return g
+	return newServers(t, h, service.Credentials{User: user}, database)
 }

@@ -134,11 +134,11 @@ func TestSingle(t *testing.T) {
 
 // write makes a table, and look reads it.
 func (g *servers) write(ctx context.Context, node string) error {
-	return g.order(ctx, node, service.AskLimit, "CREATE TABLE test.mark (n INT)")
+	return g.Order(ctx, node, service.AskLimit, "CREATE TABLE test.mark (n INT)")
 }
 
 func (g *servers) look(ctx context.Context, node string) error {
-	return g.order(ctx, node, service.AskLimit, "INSERT INTO test.mark VALUES (1)")
+	return g.Order(ctx, node, service.AskLimit, "INSERT INTO test.mark VALUES (1)")
 }
 
 // Transactions that a primary has committed and its replicas have received survive it: a replica is

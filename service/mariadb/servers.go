@@ -19,19 +19,30 @@ import (
 // servers are the running servers of one cluster.
 type servers struct {
 	*operator.Operator
-	host  service.Host
-	login service.Credentials
-	kept  map[string]*kept // by node
-	lives atomic.Int64     // number of starts of servers
+	*operator.SQL
+	login    service.Credentials
+	database string       // of the tables of locks
+	lives    atomic.Int64 // number of starts of servers
 }
 
 var _ service.Servers = (*servers)(nil)
 
 var _ operator.Database = asked{}
 
-// Params returns the user and the database of clients.
+func newServers(t service.Topology, h service.Host, as service.Credentials, database string) *servers {
+	g := &servers{login: as, database: database}
+	g.SQL = operator.NewSQL(h, func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) })
+	g.Operator = operator.New(t, h, asked{g})
+	return g
+}
+
+// Params returns the login and the database of clients.
 func (g *servers) Params() map[string]string {
-	return map[string]string{User: user, Database: database}
+	params := map[string]string{User: g.login.User, Database: g.database}
+	if g.login.Password != "" {
+		params[Password] = g.login.Password
+	}
+	return params
 }
 
 // Abilities are those of the failover manager, and what the database reports.
@@ -40,27 +51,17 @@ func (g *servers) Abilities() service.Abilities {
 }
 
 func (g *servers) Answers(ctx context.Context, node string) error {
-	return g.order(ctx, node, service.AskLimit, "DO 1")
+	return g.Order(ctx, node, service.AskLimit, "DO 1")
 }
 
 // ClockOffset returns by how much the clock of a server is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	before := time.Now()
-	var micros int64
-	err := g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
-		before = time.Now()
-		return c.QueryRowContext(ctx, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)").Scan(&micros)
-	})
-	if err != nil {
-		return 0, err
-	}
-	middle := before.Add(time.Since(before) / 2)
-	return time.UnixMicro(micros).Sub(middle), nil
+	return g.SQL.ClockOffset(ctx, node, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)")
 }
 
 // Nudge logs a statement that touches no table.
 func (g *servers) Nudge(ctx context.Context, leader string) error {
-	return g.order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
+	return g.Order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
 }
 
 // asked gives the failover manager access to the database.
@@ -68,20 +69,23 @@ type asked struct{ *servers }
 
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
-	err := g.session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
+	err := g.Session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		own, err := row(ctx, c, "SELECT @@read_only AS ro, @@gtid_binlog_pos AS logged, @@gtid_slave_pos AS replayed")
 		if err != nil {
 			return err
+		}
+		s.Leads, s.Received = writable(own["ro"]), max(sequence(own["logged"]), sequence(own["replayed"]))
+		if !g.Topology().Follows() {
+			return nil // users of external servers lack the right for the next query
 		}
 		follows, err := row(ctx, c, "SHOW SLAVE STATUS")
 		if err != nil {
 			return err
 		}
-		s.Received = max(sequence(own["logged"]), sequence(own["replayed"]))
 		if follows == nil {
-			s.Leads = own["ro"] == "0"
 			return nil
 		}
+		s.Leads = false
 		s.Received = max(s.Received, sequence(follows["Gtid_IO_Pos"]))
 		s.Streams = follows["Slave_IO_Running"] == "Yes" && follows["Slave_SQL_Running"] == "Yes"
 		s.Follows, _ = netip.ParseAddrPort(follows["Master_Host"] + ":" + follows["Master_Port"])
@@ -110,10 +114,10 @@ const turnLimit = 15 * time.Second
 
 // Promote makes a replica the primary after it has replayed everything that it has received.
 func (g asked) Promote(ctx context.Context, node string) error {
-	if err := g.order(ctx, node, turnLimit, "STOP SLAVE IO_THREAD"); err != nil {
+	if err := g.Order(ctx, node, turnLimit, "STOP SLAVE IO_THREAD"); err != nil {
 		return err
 	}
-	return g.session(ctx, node, turnLimit, func(ctx context.Context, c *sql.Conn) error {
+	return g.Session(ctx, node, turnLimit, func(ctx context.Context, c *sql.Conn) error {
 		err := service.Poll(ctx, func() error {
 			s, err := row(ctx, c, "SHOW SLAVE STATUS")
 			switch {
@@ -132,17 +136,8 @@ func (g asked) Promote(ctx context.Context, node string) error {
 		if g.semiSync() {
 			statements = append(statements, "SET GLOBAL rpl_semi_sync_slave_enabled = 0", "SET GLOBAL rpl_semi_sync_master_enabled = 1")
 		}
-		return all(ctx, c, statements...)
+		return operator.Exec(ctx, c, statements...)
 	})
-}
-
-func all(ctx context.Context, c *sql.Conn, statements ...string) error {
-	for _, s := range statements {
-		if _, err := c.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return nil
 }
 
 func (g asked) semiSync() bool { return g.Setting(semiSync) == "on" }
@@ -155,7 +150,7 @@ func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) e
 	}
 	statements = append(statements, fmt.Sprintf("CHANGE MASTER TO MASTER_HOST='%s', MASTER_PORT=%d, MASTER_USER='%s', MASTER_CONNECT_RETRY=1, "+
 		"MASTER_USE_GTID=slave_pos, MASTER_HEARTBEAT_PERIOD=1", leader.Addr(), leader.Port(), user), "START SLAVE")
-	return g.order(ctx, node, turnLimit, statements...)
+	return g.Order(ctx, node, turnLimit, statements...)
 }
 
 // Started gives a server a number that no server had before: with its old number, a server that lost
@@ -171,7 +166,7 @@ func (g asked) Started(ctx context.Context, node string, follows *netip.AddrPort
 			statements = append(statements, "SET GLOBAL rpl_semi_sync_master_enabled = 1")
 		}
 	}
-	if err := g.order(ctx, node, service.AskLimit, statements...); err != nil || follows == nil {
+	if err := g.Order(ctx, node, service.AskLimit, statements...); err != nil || follows == nil {
 		return err
 	}
 	return g.Follow(ctx, node, *follows)

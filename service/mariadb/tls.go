@@ -45,9 +45,9 @@ func hear(c io.Reader) ([]byte, error) {
 // length is the length of the text of a message that begins with a head.
 func length(head []byte) int { return int(head[0]) | int(head[1])<<8 | int(head[2])<<16 }
 
-// Login starts TLS. MariaDB greets in plain text, and the client asks for TLS with the first part of its
+// startTLS starts TLS. MariaDB greets in plain text, and the client asks for TLS with the first part of its
 // answer, so TLS starts once the client has answered.
-func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (in net.Conn, err error) {
+func startTLS(ctx context.Context, c net.Conn, how service.Access) (in net.Conn, err error) {
 	if how.TLS == nil {
 		return c, nil
 	}

@@ -92,11 +92,11 @@ func (r *replicas) urls(which ...int) []string {
 func (r *replicas) at(i int) string { return r.members[i-1].at.Addr().String() }
 
 func (r *replicas) survey(t *testing.T, which ...int) (service.Site, error) {
-	l, err := Service{}.Locate(r.urls(which...))
+	l, err := Service{}.External().Locate(r.urls(which...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Service{}.Survey(t.Context(), l, servicetest.Dial)
+	return Service{}.External().Survey(t.Context(), l, servicetest.Dial)
 }
 
 // Members have two names, and a member that a run cannot use is refused with the reason.
@@ -115,7 +115,7 @@ func TestSurvey(t *testing.T) {
 	}
 	refused("two of three", "db-3:27017 that --servers does not name: name all members", 1, 2)
 	r.set[2] = "other"
-	refused("two sets", "two replica sets, rs and other", 1, 2, 3)
+	refused("two sets", `of two clusters, "rs" and "other"`, 1, 2, 3)
 	r.set[2] = ""
 	refused("no set", "is of no replica set", 1, 2, 3)
 	r.set[2], r.odd = "rs", bson.M{"msg": "isdbgrid"}
@@ -144,7 +144,7 @@ func TestReplicaSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.OpenExternal(site, "lockbench:1:", &hosted{r: r, site: site})
+	g := Service{}.External().Open(site, "lockbench:1:", &hosted{r: r, site: site})
 	ctx := t.Context()
 	leads := func(what, leader string, want ...string) {
 		t.Helper()

@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"context"
 	"errors"
 	"net"
 
@@ -10,11 +9,6 @@ import (
 
 	"lockbench/service"
 )
-
-// Login starts TLS.
-func (Service) Login(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
-	return how.Secure(ctx, c)
-}
 
 // iterationsMin is the least number of iterations that RFC 7677 allows.
 const iterationsMin = 4096

@@ -30,8 +30,14 @@ func newServers(t service.Topology, h service.Host, database string, called map[
 	return g
 }
 
-// Params returns the database of the locks.
-func (g *servers) Params() map[string]string { return map[string]string{Database: g.database} }
+// Params returns the database of the locks, and the login of clients.
+func (g *servers) Params() map[string]string {
+	params := map[string]string{Database: g.database}
+	if g.login.User != "" {
+		params[User], params[Password] = g.login.User, g.login.Password
+	}
+	return params
+}
 
 // ask sends a command to a node on a new connection, because servers die and come back.
 func (g *servers) ask(ctx context.Context, node string, question bson.D, into any) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,67 +14,37 @@ import (
 	"lockbench/service"
 )
 
-// usualPort is the default port of URLs.
-const usualPort = "4222"
-
-// Schemes returns the schemes without and with TLS; tls is NATS' own name of the latter.
-func (Service) Schemes() []string { return []string{"nats", "natss", "tls"} }
-
-// Locate reads
-//
-//	nats://user@host:port,...    all servers of one group, or one server
-//
-// and natss or tls instead of nats for TLS.
-func (s Service) Locate(urls []string) (l service.Location, err error) {
-	u, err := service.OneGroup(urls, usualPort)
-	if err != nil {
-		return l, err
-	}
-	l = service.Location{Addrs: u.Addrs, User: u.User, TLS: u.Scheme != Name}
-	switch {
-	case !slices.Contains(s.Schemes(), u.Scheme):
-		return l, fmt.Errorf("%s: servers are named as nats://HOST:PORT, or natss://HOST:PORT for TLS, with commas between hosts", urls[0])
-	case u.Path != "":
-		return l, fmt.Errorf("the path /%s means nothing here: a run has a bucket of its own", u.Path)
-	}
-	l.Topology = topologies[0]
-	if n := len(l.Addrs); n > 1 {
-		l.Topology = topologies[1].Sized(n)
-	}
-	return l, nil
+// urls are such as nats://user@host:port,... for all servers of one group, or one server. tls is NATS' own
+// name of natss.
+var urls = service.URLForm{
+	Plain: []string{Name}, TLS: []string{"natss", "tls"}, Port: "4222",
+	Named:  "servers are named as nats://HOST:PORT, or natss://HOST:PORT for TLS, with commas between hosts",
+	NoPath: "a run has a bucket of its own",
+	One:    topologies[0], Several: topologies[1],
 }
 
-// Survey asks each server for its identity. NATS lists its peers only to the system account, so
+func (Service) External() service.External {
+	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal}
+}
+
+// survey asks each server for its identity. NATS lists its peers only to the system account, so
 // --servers must name all of them.
-func (Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
-	site := l.Site()
-	var first info
-	seen := map[string]string{}
-	for i, addr := range l.Addrs {
+func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+	return l.Survey(ctx, func(ctx context.Context, addr string) (service.Identity, error) {
 		is, err := look(ctx, addr, l.Logins[service.Data], dial)
-		if i == 0 {
-			first = is
-		}
 		switch {
 		case err != nil:
-			return site, err
 		case is.ID == "":
-			return site, fmt.Errorf("%s answers, and not as a NATS server does", addr)
+			err = fmt.Errorf("%s answers, and not as a NATS server does", addr)
 		case !is.JetStream:
-			return site, fmt.Errorf("%s serves no JetStream, in which locks are kept", addr)
-		case seen[is.ID] != "":
-			return site, fmt.Errorf("%s is the same server as %s", addr, seen[is.ID])
-		case is.Cluster != first.Cluster:
-			return site, fmt.Errorf("%s and %s are of two clusters: name the servers of one", l.Addrs[0], addr)
+			err = fmt.Errorf("%s serves no JetStream, in which locks are kept", addr)
 		case len(l.Addrs) > 1 && is.Cluster == "":
-			return site, fmt.Errorf("%s is a server alone, and no cluster: name one server, or all of a cluster", addr)
+			err = fmt.Errorf("%s is a server alone, and no cluster: name one server, or all of a cluster", addr)
 		case len(l.Addrs) == 1 && is.Cluster != "":
-			return site, fmt.Errorf("%s is one server of the cluster %q: name all that keep streams, by where clients reach them", addr, is.Cluster)
+			err = fmt.Errorf("%s is one server of the cluster %q: name all that keep streams, by where clients reach them", addr, is.Cluster)
 		}
-		seen[is.ID] = addr
-	}
-	site.About = "NATS " + first.Version
-	return site, nil
+		return service.Identity{About: "NATS " + is.Version, ID: is.ID, Group: is.Cluster}, err
+	})
 }
 
 // look logs in to a server and returns its greeting.
@@ -104,16 +73,12 @@ type external struct {
 	prefix  string
 }
 
-func (Service) OpenExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
+func openExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
 	f := external{Servers: g, own: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
-	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
-}
-
-// Abilities returns what clients may ask. Lockbench orders external servers nothing.
-func (f external) Abilities() service.Abilities {
-	return service.Abilities{LeaderOf: f.LeaderOf, FollowersOf: f.own.FollowersOf}
+	can := service.Abilities{LeaderOf: f.LeaderOf, FollowersOf: g.FollowersOf}
+	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand, Can: can}
 }
 
 // inName replaces the colons of a text, which names of buckets cannot have.

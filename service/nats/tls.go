@@ -37,8 +37,8 @@ func readInfo(c net.Conn) (is info, text string, rest io.Reader, err error) {
 	return is, text, read, json.Unmarshal([]byte(text), &is)
 }
 
-// Login starts TLS. NATS servers greet in plain text, and the greeting says whether they want TLS.
-func (Service) Login(ctx context.Context, plain net.Conn, how service.Access) (in net.Conn, err error) {
+// startTLS starts TLS. NATS servers greet in plain text, and the greeting says whether they want TLS.
+func startTLS(ctx context.Context, plain net.Conn, how service.Access) (in net.Conn, err error) {
 	err = service.Interrupt(ctx, plain, func() error {
 		in, err = upgrade(ctx, plain, how)
 		return err
@@ -62,7 +62,7 @@ func upgrade(ctx context.Context, plain net.Conn, how service.Access) (net.Conn,
 	if how.TLS == nil {
 		return greeted(plain, text, rest), nil
 	}
-	secure, err := how.Secure(ctx, plain)
+	secure, err := service.Secure(ctx, plain, how)
 	if err != nil {
 		return nil, err
 	}

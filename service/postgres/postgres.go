@@ -170,12 +170,7 @@ func (Service) Wire() service.Wire {
 }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	g := &servers{host: h, login: login{Credentials: service.Credentials{User: user}, database: database}, kept: map[string]*kept{}}
-	for _, n := range t.Nodes() {
-		g.kept[n.Name] = &kept{}
-	}
-	g.Operator = operator.New(t, h, asked{g})
-	return g
+	return newServers(t, h, login{Credentials: service.Credentials{User: user}, database: database})
 }
 
 // conninfo returns the connection string for another server.

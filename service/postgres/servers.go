@@ -2,11 +2,10 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net/netip"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"lockbench/service"
 	"lockbench/service/operator"
@@ -15,18 +14,32 @@ import (
 // servers are the running servers of one cluster.
 type servers struct {
 	*operator.Operator
-	host  service.Host
-	login login
-	kept  map[string]*kept // by node
+	*operator.SQL
+	login  login
+	schema string // of the tables of locks; empty: the usual one
 }
 
 var _ service.Servers = (*servers)(nil)
 
 var _ operator.Database = asked{}
 
-// Params returns the user and the database of clients.
+func newServers(t service.Topology, h service.Host, as login) *servers {
+	g := &servers{login: as}
+	g.SQL = operator.NewSQL(h, func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) })
+	g.Operator = operator.New(t, h, asked{g})
+	return g
+}
+
+// Params returns the login of clients, and where the tables of locks are.
 func (g *servers) Params() map[string]string {
-	return map[string]string{User: g.login.User, Database: g.login.database}
+	params := map[string]string{User: g.login.User, Database: g.login.database}
+	if g.login.Password != "" {
+		params[Password] = g.login.Password
+	}
+	if g.schema != "" {
+		params[Schema] = g.schema
+	}
+	return params
 }
 
 // Abilities are those of the failover manager, and what the database reports.
@@ -36,18 +49,12 @@ func (g *servers) Abilities() service.Abilities {
 
 func (g *servers) Answers(ctx context.Context, node string) error {
 	var one int
-	return g.ask(ctx, node, "SELECT 1", &one)
+	return g.Row(ctx, node, "SELECT 1", &one)
 }
 
 // ClockOffset returns by how much the clock of a server is wrong.
 func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	before := time.Now()
-	var micros int64
-	if err := g.ask(ctx, node, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", &micros); err != nil {
-		return 0, err
-	}
-	middle := before.Add(time.Since(before) / 2)
-	return time.UnixMicro(micros).Sub(middle), nil
+	return g.SQL.ClockOffset(ctx, node, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 }
 
 // stateQuery returns the state of a server. After a restart, the received position begins again, and
@@ -63,7 +70,7 @@ type asked struct{ *servers }
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
 	host, port := "", 0
-	if err := g.ask(ctx, node, stateQuery, &s.Leads, &s.Received, &s.Streams, &host, &port); err != nil {
+	if err := g.Row(ctx, node, stateQuery, &s.Leads, &s.Received, &s.Streams, &host, &port); err != nil {
 		return s, err
 	}
 	if at, err := netip.ParseAddr(host); err == nil {
@@ -77,9 +84,9 @@ const promoteLimit = 15
 
 // Promote makes a replica the primary.
 func (g asked) Promote(ctx context.Context, node string) error {
-	return g.session(ctx, node, (promoteLimit+1)*time.Second, func(ctx context.Context, c *pgx.Conn) error {
+	return g.Session(ctx, node, (promoteLimit+1)*time.Second, func(ctx context.Context, c *sql.Conn) error {
 		done := false
-		err := c.QueryRow(ctx, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, $1) ELSE true END", promoteLimit).Scan(&done)
+		err := c.QueryRowContext(ctx, "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, $1) ELSE true END", promoteLimit).Scan(&done)
 		if err == nil && !done {
 			err = errors.New("it is not a primary yet")
 		}
@@ -90,7 +97,7 @@ func (g asked) Promote(ctx context.Context, node string) error {
 // Follow makes a replica reload its files, which name the leader.
 func (g asked) Follow(ctx context.Context, node string, _ netip.AddrPort) error {
 	var done bool
-	return g.ask(ctx, node, "SELECT pg_reload_conf()", &done)
+	return g.Row(ctx, node, "SELECT pg_reload_conf()", &done)
 }
 
 // Started has nothing to do: the files of a server name its leader.
@@ -98,5 +105,5 @@ func (asked) Started(context.Context, string, *netip.AddrPort) error { return ni
 
 // Nudge commits a transaction that touches no table, without waiting for replicas.
 func (g *servers) Nudge(ctx context.Context, leader string) error {
-	return g.order(ctx, leader, "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT")
+	return g.Order(ctx, leader, service.AskLimit, "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT")
 }

@@ -20,20 +20,22 @@ const (
 	usualSentinel = "26379"
 )
 
-// Schemes returns the schemes without and with TLS.
-func (Service) Schemes() []string { return []string{"redis", "rediss"} }
+// External returns how lockbench uses Redis of the user, without and with TLS.
+func (Service) External() service.External {
+	return service.External{Schemes: []string{"redis", "rediss"}, Locate: locate, Login: logIn, Survey: survey, Open: openExternal}
+}
 
-// Locate reads
+// locate reads
 //
 //	redis://host:port/database              one server; several URLs: independent masters
 //	redis+sentinel://host:port,.../master   sentinels, and their name of the master
 //	redis+cluster://host:port,...           nodes of a cluster, which know the others
 //
 // and rediss instead of redis for TLS. A user may precede the first host.
-func (Service) Locate(urls []string) (service.Location, error) {
+func locate(urls []string) (service.Location, error) {
 	var all service.Location
 	for i, text := range urls {
-		l, err := locate(text)
+		l, err := locateOne(text)
 		if err != nil {
 			return l, fmt.Errorf("%s: %w", service.Redacted(text), err)
 		}
@@ -59,7 +61,7 @@ func form(name locks.Topology) service.Topology {
 	return t
 }
 
-func locate(text string) (l service.Location, err error) {
+func locateOne(text string) (l service.Location, err error) {
 	scheme, _, _ := strings.Cut(text, "://")
 	way, topology, _ := strings.Cut(scheme, "+")
 	port := usualPort
@@ -100,9 +102,9 @@ func locate(text string) (l service.Location, err error) {
 	return l, nil
 }
 
-// Login sends AUTH and selects the database. A server without a password accepts any password.
-func (Service) Login(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
-	c, err := as.Secure(ctx, plain)
+// logIn sends AUTH and selects the database. A server without a password accepts any password.
+func logIn(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
+	c, err := service.Secure(ctx, plain, as)
 	if err == nil && as.Password != "" {
 		err = authorize(ctx, c, as.Credentials)
 	}
@@ -162,8 +164,8 @@ type spot struct {
 	also []string
 }
 
-// Survey finds all servers and checks the role of each.
-func (s Service) Survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
+// survey finds all servers and checks the role of each.
+func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
 	ask := asker(dial)
 	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
 	var all found
@@ -327,35 +329,26 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 	return all, fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
 }
 
-// external are external servers, which have fewer abilities.
-type external struct {
-	service.Servers
-	own *servers
-}
-
-func (Service) OpenExternal(s service.Site, prefix string, h service.Host) service.ExternalServers {
+func openExternal(s service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := open(s.Topology, h)
 	g.prefix, g.calls = prefix, s.Called
 	if s.Master != "" {
 		g.master = s.Master
 	}
-	f := external{g, g}
-	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand}
+	// All except Promote and the orders that would remove keys of the owner.
+	can := g.Abilities()
+	can.Promote, can.Identity = nil, nil
+	can.Orders = map[string]service.Order{service.OrderPoison: can.Orders[service.OrderPoison], service.OrderCure: can.Orders[service.OrderCure]}
+	e := service.ExternalServers{Servers: g, Under: g.under, ByHand: byHand, Can: can}
+	e.Clear = func(ctx context.Context) (int, error) { return e.ClearEach(ctx, prefix, g.remove) }
+	return e
 }
 
-// Abilities returns all except Promote and the orders that would remove keys of the owner.
-func (f external) Abilities() service.Abilities {
-	a := f.own.Abilities()
-	a.Promote, a.Identity = nil, nil
-	a.Orders = map[string]service.Order{service.OrderPoison: a.Orders[service.OrderPoison], service.OrderCure: a.Orders[service.OrderCure]}
-	return a
-}
-
-// Under searches the keys of all masters.
-func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
+// under searches the keys of all masters.
+func (g *servers) under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	under := map[string][]string{}
-	for _, name := range f.own.Leaders(ctx) {
-		s, err := f.own.server(name)
+	for _, name := range g.Leaders(ctx) {
+		s, err := g.server(name)
 		if err != nil {
 			return nil, err
 		}
@@ -370,33 +363,16 @@ func (f external) Under(ctx context.Context, text string, most int) (map[string]
 	return under, nil
 }
 
-// clearAtOnce is how many keys are listed before they are removed.
-const clearAtOnce = 1000
-
-// Clear removes the keys one by one, because each may be in another slot.
-func (f external) Clear(ctx context.Context) (int, error) {
-	n := 0
-	for {
-		under, err := f.Under(ctx, f.own.prefix, clearAtOnce)
-		if err != nil || len(under) == 0 {
-			return n, err
-		}
-		for name, keys := range under {
-			s, err := f.own.server(name)
-			if err != nil {
-				return n, err
-			}
-			for _, key := range keys {
-				if err := order(ctx, s, "DEL", key); err != nil {
-					return n, fmt.Errorf("remove %q of %s: %w", key, name, err)
-				}
-				n++
-			}
-		}
+// remove removes one key, because each may be in another slot.
+func (g *servers) remove(ctx context.Context, node, key string) (int, error) {
+	s, err := g.server(node)
+	if err != nil {
+		return 0, err
 	}
+	return 1, order(ctx, s, "DEL", key)
 }
 
-func (f external) ByHand(text string) string {
+func byHand(text string) string {
 	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }
 

@@ -276,7 +276,7 @@ func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	if s.Certs != nil {
 		how.TLS = s.Certs.Trust(s.t)
 	}
-	in, err := redis.Service{}.Login(ctx, c, how)
+	in, err := redis.Service{}.External().Login(ctx, c, how)
 	if err != nil {
 		c.Close()
 		return nil, err

@@ -22,7 +22,7 @@ func Locates(t *testing.T, s service.Service, all []Located) {
 		t.Error("no URLs are read")
 	}
 	for _, c := range all {
-		l, err := s.Locate(strings.Fields(c.URLs))
+		l, err := s.External().Locate(strings.Fields(c.URLs))
 		if c.Refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.Refused) {
 				t.Errorf("%s: %v, want %q", c.URLs, err, c.Refused)
@@ -35,7 +35,7 @@ func Locates(t *testing.T, s service.Service, all []Located) {
 	}
 }
 
-// Dial is the dialer of a test for [service.Service.Survey] that needs no login.
+// Dial is the dialer of a test for [service.External.Survey] that needs no login.
 func Dial(ctx context.Context, _ service.Role, addr string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }

@@ -202,13 +202,13 @@ func (s *Site) External(t testing.TB, url, prefix string) service.ExternalServer
 		if err != nil {
 			return nil, err
 		}
-		return o.Service.Login(ctx, c, service.Access{Credentials: service.Credentials{User: o.Location.User}})
+		return o.Service.External().Login(ctx, c, service.Access{Credentials: service.Credentials{User: o.Location.User}})
 	}
-	found, err := o.Service.Survey(t.Context(), o.Location, dial)
+	found, err := o.Service.External().Survey(t.Context(), o.Location, dial)
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := o.Service.OpenExternal(found, prefix, asked{site: found, dial: dial})
+	servers := o.Service.External().Open(found, prefix, asked{site: found, dial: dial})
 	t.Cleanup(func() { _ = servers.Close() }) // they may have ended
 	return servers
 }

@@ -123,7 +123,7 @@ type tenancy struct {
 
 // Open returns the servers.
 func (t tenancy) Open(_ service.Topology, h service.Host) service.Servers {
-	return t.OpenExternal(t.site, t.prefix, h)
+	return t.External().Open(t.site, t.prefix, h)
 }
 
 // Prefix begins the keys of a run.

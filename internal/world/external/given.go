@@ -43,7 +43,7 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 	if o.Service, err = serviceOf(urls, all); err != nil {
 		return o, err
 	}
-	if o.Location, err = o.Service.Locate(urls); err != nil {
+	if o.Location, err = o.Service.External().Locate(urls); err != nil {
 		return o, fmt.Errorf("--servers %w", err)
 	}
 	o.Logins = map[service.Role]Login{}
@@ -112,7 +112,7 @@ func serviceOf(urls []string, all []service.Service) (service.Service, error) {
 			return nil, fmt.Errorf("--servers %s: not a URL such as SERVICE://HOST:PORT", service.Redacted(text))
 		}
 		name, _, _ := strings.Cut(scheme, "+")
-		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(s.Schemes(), name) })
+		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(s.External().Schemes, name) })
 		switch {
 		case i < 0:
 			return nil, fmt.Errorf("--servers: no lock service is called %q; external servers can be those of %s", name, strings.Join(service.Names(all), ", "))

@@ -41,7 +41,7 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	site, err := w.options.Service.Survey(ctx, w.options.Location, w.options.dial)
+	site, err := w.options.Service.External().Survey(ctx, w.options.Location, w.options.dial)
 	if err != nil {
 		return w.unharmed(err)
 	}
@@ -52,7 +52,7 @@ func (w *World) Ready(ctx context.Context) error {
 		}
 	}
 	w.site.Store(&site)
-	servers := w.options.Service.OpenExternal(site, Base, reach{w.options, site})
+	servers := w.options.Service.External().Open(site, Base, reach{w.options, site})
 	defer servers.Close()
 	if err := service.Each(servers.Nodes(), func(n service.Node) error { return servers.Answers(ctx, n.Name) }); err != nil {
 		return w.unharmed(err)
@@ -121,7 +121,7 @@ func (w *World) Report(ctx context.Context) []string {
 		return nil
 	}
 	o := w.options
-	servers := o.Service.OpenExternal(*site, Base, reach{o, *site})
+	servers := o.Service.External().Open(*site, Base, reach{o, *site})
 	defer servers.Close()
 	leaders := servers.Leaders(ctx)
 	var lines []string
