@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +218,7 @@ func (c *Cluster) Healthy(ctx context.Context) error {
 	}
 	for _, n := range c.Nodes() {
 		if id := all[n.Name].Leader; id != "" && id != all[leaders[0]].ID {
-			return fmt.Errorf("%s takes %s for the leader, and %s leads", n.Name, id, leaders[0])
+			return fmt.Errorf("%s takes %s for the leader, and %s leads", n.Name, cmp.Or(c.named(id), id), leaders[0])
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 }
 
 func openExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
-	g := newServers(site.Topology, h, site.Database, site.Called)
+	g := newServers(site.Topology, h, site.Database)
 	g.login = site.Logins[service.Data]
 	return service.ExternalServers{
 		Servers: g, Under: g.under, ByHand: g.byHand,

@@ -133,5 +133,5 @@ func pong() []byte {
 func (Service) Wire() service.Wire { return wire }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, database, nil)
+	return newServers(t, h, database)
 }

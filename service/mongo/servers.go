@@ -18,14 +18,13 @@ import (
 type servers struct {
 	*service.Cluster
 	login    service.Credentials
-	database string            // of the locks
-	called   map[string]string // the nodes, by what members of a replica set call each other
+	database string // of the locks
 }
 
 var _ service.Servers = (*servers)(nil)
 
-func newServers(t service.Topology, h service.Host, database string, called map[string]string) *servers {
-	g := &servers{database: database, called: called}
+func newServers(t service.Topology, h service.Host, database string) *servers {
+	g := &servers{database: database}
 	g.Cluster = service.NewCluster(t, h, g.state)
 	return g
 }
@@ -159,10 +158,7 @@ func (g *servers) state(ctx context.Context, node string) (service.State, error)
 	if err := g.ask(ctx, node, hello, &m); err != nil {
 		return service.State{}, err
 	}
-	state := service.State{Leads: m.Writes, Leader: m.Primary}
-	if leader := g.called[m.Primary]; leader != "" {
-		state.Leader = leader
-	}
+	state := service.State{ID: m.Calls, Leader: m.Primary, Leads: m.Writes}
 	switch {
 	case len(g.Nodes()) == 1 && !m.Writes:
 		state.Lacks = errors.New("takes no writes")

@@ -2,12 +2,13 @@ package zookeeper
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+
+	"github.com/go-zookeeper/zk"
 
 	"lockbench/service"
 )
@@ -50,78 +51,29 @@ func denied(said string) bool { return strings.Contains(said, "is not in the whi
 // alive reports whether an answer to sign is a sign of life.
 func alive(said string) bool { return said == well || denied(said) }
 
-// Greet checks a server by a word. With a load it opens a session, in which the server returns the
-// load.
+// pieceMax is the part of a load in one request. A server accepts up to a megabyte.
+const pieceMax = 64 << 10
+
+// Greet checks a server by a word. With a load it opens a session, and requests to sync paths of the given
+// total size, which the answers repeat. The paths need not exist.
 func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+	if load > 0 {
+		return inSession(ctx, c, func(conn *zk.Conn) error {
+			for ; load > 0; load -= pieceMax {
+				if _, err := conn.Sync("/" + strings.Repeat("x", min(load, pieceMax))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	return service.Interrupt(ctx, c, func() error {
-		if load > 0 {
-			return echo(c, load)
-		}
 		said, err := say(c, sign)
 		if err == nil && !alive(said) {
 			err = fmt.Errorf("it answers %.40q", said)
 		}
 		return err
 	})
-}
-
-// pieceMax is the part of a load in one request. A server accepts up to a megabyte.
-const pieceMax = 64 << 10
-
-// echo opens a session and sends requests to sync paths of the given total size, which the answers
-// repeat. The paths need not exist.
-func echo(c net.Conn, load int) error {
-	for _, piece := range conversation(load) {
-		if _, err := c.Write(piece); err != nil {
-			return err
-		}
-		if _, err := readPacket(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// conversation returns the messages of a client that carry a load.
-func conversation(load int) [][]byte {
-	// Protocol 0, no transaction seen, no old session, an empty password.
-	hello := binary.BigEndian.AppendUint32(nil, 0)
-	hello = binary.BigEndian.AppendUint64(hello, 0)
-	hello = binary.BigEndian.AppendUint32(hello, uint32(sessionTime.Milliseconds()))
-	hello = binary.BigEndian.AppendUint64(hello, 0)
-	hello = append(text(hello, strings.Repeat("\x00", 16)), 0)
-	all := [][]byte{packet(hello)}
-	xid := uint32(1)
-	for ; load > 0; load -= pieceMax {
-		path := "/" + strings.Repeat("x", min(load, pieceMax))
-		all = append(all, packet(text(request(xid, opSync), path)))
-		xid++
-	}
-	return append(all, packet(request(xid, opClose)))
-}
-
-func request(xid uint32, op int32) []byte {
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, xid), uint32(op))
-}
-
-func text(b []byte, s string) []byte {
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
-}
-
-func packet(b []byte) []byte { return text(nil, string(b)) }
-
-func readPacket(r io.Reader) ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(length[:])
-	if n > packetMax {
-		return nil, fmt.Errorf("an answer of %d bytes is none of ZooKeeper's", n)
-	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(r, b)
-	return b, err
 }
 
 // Answers asks a server for a sign of life. It gives one also while it has no leader.

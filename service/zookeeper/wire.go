@@ -12,18 +12,12 @@ import (
 // operation. A connection may consist of one word of four letters instead.
 var wire = service.Wire{Request: readRequest, Greetings: greetings, Sign: "RUOK"}
 
-// Operations of requests.
-const (
-	opClose = -11
-	opSync  = 9
-)
-
 // ops are the names under which requests are counted.
 var ops = map[int32]string{
 	0: "NOTIFICATION", 1: "CREATE", 2: "DELETE", 3: "EXISTS", 4: "GET-DATA", 5: "SET-DATA", 6: "GET-ACL", 7: "SET-ACL",
-	8: "GET-CHILDREN", opSync: "SYNC", 11: "PING", 12: "GET-CHILDREN2", 13: "CHECK", 14: "MULTI", 15: "CREATE2",
+	8: "GET-CHILDREN", 9: "SYNC", 11: "PING", 12: "GET-CHILDREN2", 13: "CHECK", 14: "MULTI", 15: "CREATE2",
 	16: "RECONFIG", 17: "CHECK-WATCHES", 18: "REMOVE-WATCHES", 19: "CREATE-CONTAINER", 21: "CREATE-TTL", 22: "MULTI-READ",
-	100: "AUTH", 101: "SET-WATCHES", 102: "SASL", 105: "SET-WATCHES2", 106: "ADD-WATCH", 107: "WHO-AM-I", opClose: "CLOSE",
+	100: "AUTH", 101: "SET-WATCHES", 102: "SASL", 105: "SET-WATCHES2", 106: "ADD-WATCH", 107: "WHO-AM-I", -11: "CLOSE",
 }
 
 // connect is the name of the packet that opens a session.

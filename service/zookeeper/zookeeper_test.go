@@ -185,7 +185,7 @@ func (f *fake) serve(m *member, c net.Conn) {
 			fmt.Fprintf(c, "zk_synced_followers\t%s\n", synced)
 		}
 	default:
-		// A session: the first packet opens it, and all others come back.
+		// A session: the first packet opens it, sync and close are answered, and all others come back.
 		opened := false
 		for next := word; ; {
 			n := int64(binary.BigEndian.Uint32(next[:]))
@@ -197,10 +197,14 @@ func (f *fake) serve(m *member, c net.Conn) {
 				_, _ = c.Write(packet(slices.Concat(make([]byte, 6), []byte{7, 208}, make([]byte, 7), []byte{1}, packet(make([]byte, 16)))))
 				opened = true
 			} else {
-				_, _ = c.Write(next[:])
-				if _, err := io.CopyN(c, c, n); err != nil {
+				asked := make([]byte, n)
+				if _, err := io.ReadFull(c, asked); err != nil {
 					return
 				}
+				if op := int8(asked[7]); op == opSync || op == opClose { // the number of the request, a transaction, no error, and the path
+					asked = slices.Concat(asked[:4], make([]byte, 12), asked[headLength:])
+				}
+				_, _ = c.Write(packet(asked))
 			}
 			if _, err := io.ReadFull(c, next[:]); err != nil {
 				return
@@ -279,6 +283,33 @@ func TestGreet(t *testing.T) {
 	f, g := newFake(t, Quorum)
 	servicetest.Greets(t, g, f.Dial, "zookeeper-1", 1, 0, 1, 100, 300_000)
 }
+
+const (
+	opSync  = 9
+	opClose = -11
+)
+
+// conversation returns the messages of a client that syncs paths of the given total size.
+func conversation(load int) [][]byte {
+	all := [][]byte{packet(append(text(make([]byte, 24), strings.Repeat("\x00", 16)), 0))}
+	xid := uint32(1)
+	for ; load > 0; load -= pieceMax {
+		path := "/" + strings.Repeat("x", min(load, pieceMax))
+		all = append(all, packet(text(request(xid, opSync), path)))
+		xid++
+	}
+	return append(all, packet(request(xid, opClose)))
+}
+
+func request(xid uint32, op int32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, xid), uint32(op))
+}
+
+func text(b []byte, s string) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
+}
+
+func packet(b []byte) []byte { return text(nil, string(b)) }
 
 // Requests are reported when their last byte arrives, in pieces of any size.
 func TestRequests(t *testing.T) {
