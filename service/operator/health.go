@@ -3,28 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"lockbench/service"
 )
-
-// Leaders returns all nodes that take themselves for the leader.
-func (o *Operator) Leaders(ctx context.Context) []string {
-	all, _ := service.AskAll(ctx, o.Nodes(), o.db.State)
-	return o.leading(all)
-}
-
-// leading returns the nodes that lead, in the order of the nodes.
-func (o *Operator) leading(all map[string]State) []string {
-	var names []string
-	for _, n := range o.Nodes() {
-		if all[n.Name].Leads {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
 
 // Offsets returns how much each node has written or received.
 func (o *Operator) Offsets(ctx context.Context) map[string]int64 {
@@ -43,12 +24,18 @@ func (o *Operator) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lead, leaders := o.Lead(), o.leading(all)
-	if !slices.Equal(leaders, []string{lead}) {
-		return fmt.Errorf("there must be one leader, %s, and not %d: %s", lead, len(leaders), strings.Join(leaders, ", "))
-	}
-	for _, name := range o.others(lead) {
-		if err := o.follows(name, all[name], lead); err != nil {
+	lead := o.Lead()
+	for _, n := range o.Nodes() {
+		s := all[n.Name]
+		switch {
+		case n.Name == lead && !s.Leads:
+			return fmt.Errorf("%s, the leader for clients, does not lead", lead)
+		case n.Name != lead && s.Leads:
+			return fmt.Errorf("%s leads, and so does %s", n.Name, lead)
+		case n.Name != lead:
+			err = o.follows(n.Name, s, lead)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -58,11 +45,8 @@ func (o *Operator) Healthy(ctx context.Context) error {
 // follows returns why a node does not follow a leader.
 func (o *Operator) follows(name string, s State, lead string) error {
 	at := o.Host.AddrFor(name, lead, 0)
-	o.mu.Lock()
-	stale := o.stale[name]
-	o.mu.Unlock()
 	switch {
-	case stale:
+	case o.isStale(name):
 		return fmt.Errorf("%s has the data of one that has led", name)
 	case s.Broken != nil:
 		return fmt.Errorf("%s cannot follow %s: %w", name, lead, s.Broken)

@@ -104,7 +104,12 @@ type Operator struct {
 
 // New returns the failover manager of a cluster.
 func New(t service.Topology, h service.Host, db Database) *Operator {
-	return &Operator{Cluster: service.NewCluster(t, h, nil), db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
+	o := &Operator{db: db, lead: t.Nodes()[0].Name, stale: map[string]bool{}, lost: map[string]time.Time{}}
+	o.Cluster = service.NewCluster(t, h, func(ctx context.Context, node string) (service.State, error) {
+		s, err := db.State(ctx, node)
+		return service.State{Leads: s.Leads}, err
+	})
+	return o
 }
 
 // Lead returns the node at the address for clients.
@@ -116,6 +121,19 @@ func (o *Operator) Lead() string {
 
 // Leader returns the node that the failover manager takes for the leader.
 func (o *Operator) Leader(context.Context) (string, error) { return o.Lead(), nil }
+
+// isStale reports whether a node has led, and got no fresh data since.
+func (o *Operator) isStale(node string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stale[node]
+}
+
+func (o *Operator) setStale(node string, stale bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stale[node] = stale
+}
 
 // others returns all other nodes.
 func (o *Operator) others(but string) []string {
@@ -147,13 +165,11 @@ func (o *Operator) wait() (time.Duration, error) {
 // Started makes a node that was started follow the leader. It leaves an old leader alone until that
 // gets fresh data.
 func (o *Operator) Started(ctx context.Context, node string) error {
-	o.mu.Lock()
-	lead, stale := o.lead, o.stale[node]
-	o.mu.Unlock()
+	lead := o.Lead()
 	switch {
 	case node == lead:
 		return o.db.Started(ctx, node, nil)
-	case stale:
+	case o.isStale(node):
 		return nil
 	}
 	at := o.Host.AddrFor(node, lead, 0)
@@ -233,15 +249,12 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 			continue
 		}
 		since, known := o.lost[name]
-		o.mu.Lock()
-		stale := o.stale[name]
-		o.mu.Unlock()
 		o.turn.Lock()
 		switch {
 		case o.Lead() != lead:
 			// A step may have promoted a node since the nodes were queried. A second node that leads
 			// may then be the new leader, and renewing it would lose all locks that it has granted.
-		case s.Leads || stale || s.Broken != nil || known && time.Since(since) > patience:
+		case s.Leads || o.isStale(name) || s.Broken != nil || known && time.Since(since) > patience:
 			o.renew(ctx, name, lead)
 			delete(o.lost, name)
 		case !known:
@@ -271,16 +284,9 @@ func (o *Operator) renew(ctx context.Context, name, lead string) {
 	if o.Host.Follow(name, o.Host.AddrFor(name, lead, 0)) != nil {
 		return
 	}
-	set := func(stale bool) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.stale[name] = stale
-	}
-	o.mu.Lock()
-	before := o.stale[name]
-	o.mu.Unlock()
-	set(false) // so that it follows the leader when it is started
+	before := o.isStale(name)
+	o.setStale(name, false) // so that it follows the leader when it is started
 	if err := o.Host.Renew(ctx, name); err != nil {
-		set(before) // a fault may keep it down
+		o.setStale(name, before) // a fault may keep it down
 	}
 }

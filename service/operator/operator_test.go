@@ -173,7 +173,7 @@ func TestReplace(t *testing.T) {
 	o.look(ctx, 0)
 	wants(t, f, "while the old one is down")
 	f.down["db-1"] = false
-	if err := o.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "not 2: db-1, db-3") {
+	if err := o.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "db-1 leads, and so does db-3") {
 		t.Errorf("two lead, and it says %v", err)
 	}
 	o.look(ctx, 0)

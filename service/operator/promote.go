@@ -72,10 +72,7 @@ func (o *Operator) furthest(ctx context.Context, old string) (string, error) {
 	best := ""
 	for _, n := range candidates {
 		s, answers := all[n.Name]
-		o.mu.Lock()
-		stale := o.stale[n.Name]
-		o.mu.Unlock()
-		if answers && !s.Leads && !stale && o.reached(ctx, n.Name) && (best == "" || s.Received > all[best].Received) {
+		if answers && !s.Leads && !o.isStale(n.Name) && o.reached(ctx, n.Name) && (best == "" || s.Received > all[best].Received) {
 			best = n.Name
 		}
 	}
