@@ -51,6 +51,17 @@ func NewCluster(t Topology, h Host, state func(ctx context.Context, node string)
 // Nodes returns all nodes.
 func (c *Cluster) Nodes() []Node { return c.topology.Nodes() }
 
+// Others returns the names of all other nodes.
+func (c *Cluster) Others(node string) []string {
+	var names []string
+	for _, n := range c.Nodes() {
+		if n.Name != node {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
 // Topology returns how the nodes are joined.
 func (c *Cluster) Topology() Topology { return c.topology }
 

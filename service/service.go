@@ -14,6 +14,7 @@ package service
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -102,6 +103,19 @@ type Executable struct {
 	Called string
 }
 
+// More returns the programs and the installation of a server that lockbench-more serves. Instead is how a
+// user names a server of their own.
+func More(name, instead string) Needs {
+	return Needs{
+		Programs: []Executable{
+			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", name}},
+			{Name: "bash", Package: "bash"},
+		},
+		Install:     "`make more` builds it, and puts it next to lockbench; or name " + instead,
+		VersionArgs: []string{"--version"},
+	}
+}
+
 // Program returns the name of the program of the nodes.
 func (n Needs) Program() string { return n.Programs[0].Name }
 
@@ -133,6 +147,23 @@ type Place struct {
 	// Rejoins reports that the node lost its data and joins a running cluster.
 	Rejoins  bool
 	Settings map[string]string // set by the user
+}
+
+// Listen returns the address of the first port on which the node listens.
+func (p Place) Listen() netip.AddrPort {
+	if p.Bind.IsValid() {
+		return netip.AddrPortFrom(p.Bind, p.Port)
+	}
+	return netip.AddrPortFrom(netip.IPv4Unspecified(), p.Port)
+}
+
+// Format returns settings in a format for name and value, sorted by name.
+func Format(format string, settings map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		all = append(all, fmt.Sprintf(format, name, settings[name]))
+	}
+	return all
 }
 
 // Program is the command line and the files of a node.

@@ -75,6 +75,14 @@ type Node struct {
 // None is the topology of locks that need no server.
 var None = Topology{Name: locks.None, Short: "control"}
 
+// One returns the topology of one server.
+func One(name string) Topology {
+	return Topology{
+		Name: locks.Single, Short: "1 " + name, Leads: OneLeader, Entry: name,
+		Parts: []Part{{Name: name, Role: Data, Count: 1}},
+	}
+}
+
 // Nodes returns all nodes. Their names are the same in every world.
 func (t Topology) Nodes() []Node {
 	var nodes []Node

@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
-	"slices"
 	"strings"
 
 	"lockbench/locks"
@@ -27,10 +25,7 @@ const Name = "etcd"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	{
-		Name: locks.Single, Short: "1 etcd", Leads: service.OneLeader, Entry: Name,
-		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
-	},
+	service.One(Name),
 	{
 		// All members must know the same addresses of each other: no views.
 		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name,
@@ -52,27 +47,13 @@ var settingsText string
 
 func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
-var versionPattern = regexp.MustCompile(`(?m)^etcd Version: (\d+)\.(\d+)\.(\S+)`)
-
 // Needs names lockbench-more, or an etcd of the user.
 func (Service) Needs() service.Needs {
-	return service.Needs{
-		Programs: []service.Executable{
-			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", "etcd"}},
-			{Name: "bash", Package: "bash"},
-		},
-		Install: "`make more` builds it, and puts it next to lockbench; " +
-			"or name an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH",
-		VersionArgs: []string{"--version"},
-		Version:     version,
-		Least:       "3.4",
-		Shell:       service.Shell{Ping: shellPing, Pong: []byte("HTTP/1.0 200 OK\r\n\r\n")},
-	}
-}
-
-// version parses the output of etcd. Before 3.4 the gateway had other paths.
-func version(output string) (text string, enough bool, err error) {
-	return service.ReadVersion(output, versionPattern, "an etcd", 3, 4)
+	n := service.More(Name, "an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH")
+	n.Version = service.VersionReader(`(?m)^etcd Version: ((\d+)\.(\d+)\.\S+)`, "an etcd", 3, 4)
+	n.Least = "3.4" // before, the gateway had other paths
+	n.Shell = service.Shell{Ping: shellPing, Pong: []byte("HTTP/1.0 200 OK\r\n\r\n")}
+	return n
 }
 
 // Ports returns 2: for clients and for the other members.
@@ -80,10 +61,7 @@ func (Service) Ports(service.Topology) int { return 2 }
 
 // Program returns the command line of a member.
 func (Service) Program(at service.Place) service.Program {
-	listen, advertise := netip.AddrPortFrom(at.Bind, at.Port), at.Announced
-	if !at.Bind.IsValid() {
-		listen = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port)
-	}
+	listen, advertise := at.Listen(), at.Announced
 	var members []string
 	for _, n := range at.Topology.Nodes() {
 		peer := url(advertise, 1)
@@ -109,11 +87,7 @@ func (Service) Program(at service.Place) service.Program {
 	if at.Rejoins {
 		flags["initial-cluster-state"] = "existing"
 	}
-	var p service.Program
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		p.Args = append(p.Args, "--"+name+"="+flags[name])
-	}
-	return p
+	return service.Program{Args: service.Format("--%s=%s", flags)}
 }
 
 // url returns the URL of a port of a node, counted from its first.

@@ -44,11 +44,8 @@ func (g *servers) Rejoin(ctx context.Context, node string) (joins bool, err erro
 	}
 	err = service.Poll(ctx, func() error {
 		var errs []error
-		for _, n := range g.Nodes() {
-			if n.Name == node {
-				continue
-			}
-			err := g.replace(ctx, n.Name, node)
+		for _, other := range g.Others(node) {
+			err := g.replace(ctx, other, node)
 			if err == nil {
 				return nil
 			}

@@ -13,8 +13,6 @@ import (
 	"net/netip"
 	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +60,7 @@ func (Service) Settings() []service.Setting {
 // built-in semi-synchronous replication.
 const majorMin, minorMin = 10, 5
 
-var versionPattern = regexp.MustCompile(`\bVer (\d+)\.(\d+)\.(\d+)-MariaDB`)
+var version = service.VersionReader(`\bVer ((\d+)\.(\d+)\.\d+)-MariaDB`, "a mariadbd", majorMin, minorMin)
 
 // Needs names the programs of a version that is new enough.
 func (Service) Needs() service.Needs {
@@ -109,10 +107,6 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 		at.Addr(), at.Port(), greeting), greeting
 }
 
-func version(output string) (text string, enough bool, err error) {
-	return service.ReadVersion(output, versionPattern, "a mariadbd", majorMin, minorMin)
-}
-
 // Ports returns 1: clients and replicas use the same port.
 func (Service) Ports(service.Topology) int { return 1 }
 
@@ -124,7 +118,7 @@ func seed(folder string, asRoot bool) (program string, args []string) {
 	// With --force it does not look up the name of the machine, which a container does not know.
 	args = append([]string{
 		"--no-defaults", "--force", "--auth-root-authentication-method=normal", "--skip-name-resolve", "--datadir=" + folder,
-	}, flags(small)...)
+	}, service.Format("--%s=%s", small)...)
 	if asRoot {
 		// The server that it starts refuses root without the option. With the option it gives the
 		// folder to root, which only root may do.
@@ -135,10 +129,6 @@ func seed(folder string, asRoot bool) (program string, args []string) {
 
 // Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
-	bind := "0.0.0.0"
-	if at.Bind.IsValid() {
-		bind = at.Bind.String()
-	}
 	settings := map[string]string{
 		"performance-schema": "OFF", "max-connections": "300", "max-connect-errors": "4294967295", "log-warnings": "1",
 	}
@@ -152,7 +142,7 @@ func (Service) Program(at service.Place) service.Program {
 	delete(settings, operator.FailoverAfter)
 	delete(settings, semiSync)
 	maps.Copy(settings, map[string]string{
-		"user": "root", "datadir": at.Data, "bind-address": bind, "port": strconv.Itoa(int(at.Port)),
+		"user": "root", "datadir": at.Data, "bind-address": at.Listen().Addr().String(), "port": strconv.Itoa(int(at.Port)),
 		"socket": path.Join(at.Data, "s"), "pid-file": path.Join(at.Config, "pid"), "tmpdir": at.Config, "skip-networking": "OFF",
 		"skip-grant-tables": "ON", "skip-name-resolve": "ON",
 	})
@@ -163,15 +153,7 @@ func (Service) Program(at service.Place) service.Program {
 			settings["read-only"] = "ON"
 		}
 	}
-	return service.Program{Args: append([]string{"--no-defaults"}, flags(settings)...)}
-}
-
-func flags(settings map[string]string) []string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		all = append(all, "--"+name+"="+settings[name])
-	}
-	return all
+	return service.Program{Args: append([]string{"--no-defaults"}, service.Format("--%s=%s", settings)...)}
 }
 
 // Wire says why the requests of clients are not read.

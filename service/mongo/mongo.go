@@ -16,12 +16,10 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"lockbench/locks"
 	"lockbench/service"
 )
 
@@ -38,12 +36,7 @@ const (
 // database is the database of the locks.
 const database = "lockbench"
 
-var topologies = []service.Topology{
-	{
-		Name: locks.Single, Short: "1 mongo", Leads: service.OneLeader, Entry: Name,
-		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
-	},
-}
+var topologies = []service.Topology{service.One(Name)}
 
 // Service is MongoDB.
 type Service struct{}
@@ -60,24 +53,17 @@ var settingsText string
 func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
 var (
-	mongodPattern = regexp.MustCompile(`(?m)^db version v(\d+)\.(\d+)\.(\S+)`)
+	mongodVersion = service.VersionReader(`(?m)^db version v((\d+)\.\d+\.\S+)`, "a mongod", 5, 0)
 	ferretPattern = regexp.MustCompile(`(?m)^FerretDB v(\S+) on SQLite`)
 )
 
 // Needs is lockbench-more, or a mongod.
 func (Service) Needs() service.Needs {
-	return service.Needs{
-		Programs: []service.Executable{
-			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", Name}},
-			{Name: "bash", Package: "bash"},
-		},
-		Install: "`make more` builds it, and puts it next to lockbench; " +
-			"or name a mongod of your own with --server mongo=PATH",
-		VersionArgs: []string{"--version"},
-		Version:     version,
-		Least:       "5.0",
-		Shell:       service.Shell{Ping: shellPing, Pong: pong()},
-	}
+	n := service.More(Name, "a mongod of your own with --server mongo=PATH")
+	n.Version = version
+	n.Least = "5.0"
+	n.Shell = service.Shell{Ping: shellPing, Pong: pong()}
+	return n
 }
 
 // version parses the output of a server. Before 5.0, not every release had the command hello.
@@ -85,12 +71,7 @@ func version(output string) (text string, enough bool, err error) {
 	if v := ferretPattern.FindStringSubmatch(output); v != nil {
 		return v[1] + " of FerretDB, which is not MongoDB", true, nil
 	}
-	v := mongodPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a mongod: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	return v[1] + "." + v[2] + "." + v[3], err == nil && major >= 5, nil
+	return mongodVersion(output)
 }
 
 // Ports returns 1.
@@ -98,11 +79,7 @@ func (Service) Ports(service.Topology) int { return 1 }
 
 // Program returns the command line of a server. lockbench-more takes the same flags.
 func (Service) Program(at service.Place) service.Program {
-	bind := at.Bind
-	if !bind.IsValid() {
-		bind = netip.IPv4Unspecified()
-	}
-	p := service.Program{Args: []string{"--bind_ip", bind.String(), "--port", fmt.Sprint(at.Port), "--dbpath", at.Data}}
+	p := service.Program{Args: []string{"--bind_ip", at.Listen().Addr().String(), "--port", fmt.Sprint(at.Port), "--dbpath", at.Data}}
 	for _, name := range slices.Sorted(maps.Keys(at.Settings)) {
 		p.Args = append(p.Args, "--"+name, at.Settings[name])
 	}

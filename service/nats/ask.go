@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -60,6 +61,31 @@ func connect(ctx context.Context, c net.Conn, as service.Credentials, do func(co
 // with connects to a node past all faults, logs in and calls do.
 func (g *servers) with(ctx context.Context, limit time.Duration, node string, as service.Credentials, do func(context.Context, *nats.Conn) error) error {
 	return g.Ask(ctx, node, limit, func(ctx context.Context, c net.Conn) error { return connect(ctx, c, as, do) })
+}
+
+// js connects to a node and calls do with a client of JetStream.
+func (g *servers) js(ctx context.Context, limit time.Duration, node string, do func(context.Context, *nats.Conn, jetstream.JetStream) error) error {
+	return g.with(ctx, limit, node, g.login, func(ctx context.Context, conn *nats.Conn) error {
+		js, err := jetstream.New(conn)
+		if err != nil {
+			return err
+		}
+		return do(ctx, conn, js)
+	})
+}
+
+// anywhere calls do with one node after the other until it succeeds, and returns the name of that node.
+// Each has a limit.
+func (g *servers) anywhere(ctx context.Context, limit time.Duration, do func(context.Context, jetstream.JetStream) error) (string, error) {
+	var errs []error
+	for _, n := range g.Nodes() {
+		err := g.js(ctx, limit, n.Name, func(ctx context.Context, _ *nats.Conn, js jetstream.JetStream) error { return do(ctx, js) })
+		if err == nil {
+			return n.Name, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
 }
 
 // request sends a request in JSON and decodes the answer, unless answer is nil.

@@ -99,21 +99,10 @@ func (f external) Params() map[string]string {
 	return params
 }
 
-// js connects to a node and calls do with a client of JetStream.
-func (f external) js(ctx context.Context, limit time.Duration, node string, do func(context.Context, *nats.Conn, jetstream.JetStream) error) error {
-	return f.own.with(ctx, limit, node, f.own.login, func(ctx context.Context, conn *nats.Conn) error {
-		js, err := jetstream.New(conn)
-		if err != nil {
-			return err
-		}
-		return do(ctx, conn, js)
-	})
-}
-
 // state returns the leader of the bucket of the run in the view of a node. There is none before there is
 // a bucket.
 func (f external) state(ctx context.Context, node string) (s service.State, err error) {
-	err = f.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
+	err = f.own.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
 		s.ID = conn.ConnectedServerName()
 		stream, err := js.Stream(ctx, bucketPrefix+f.bucket())
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -170,19 +159,6 @@ func (f external) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// anywhere returns the first answer through any server, and the name of the server. Each has a limit.
-func (f external) anywhere(ctx context.Context, limit time.Duration, do func(context.Context, jetstream.JetStream) error) (string, error) {
-	var errs []error
-	for _, n := range f.Nodes() {
-		err := f.js(ctx, limit, n.Name, func(ctx context.Context, _ *nats.Conn, js jetstream.JetStream) error { return do(ctx, js) })
-		if err == nil {
-			return n.Name, nil
-		}
-		errs = append(errs, err)
-	}
-	return "", errors.Join(errs...)
-}
-
 // matching returns the buckets whose names a function accepts.
 func matching(ctx context.Context, js jetstream.JetStream, accepts func(bucket string) bool) (found []string, err error) {
 	all := js.StreamNames(ctx)
@@ -197,7 +173,7 @@ func matching(ctx context.Context, js jetstream.JetStream, accepts func(bucket s
 // Under searches the names of buckets.
 func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
-	node, err := f.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
+	node, err := f.own.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
 		found, err = matching(ctx, js, func(bucket string) bool { return strings.Contains(bucket, inName(text)) })
 		return err
 	})
@@ -212,7 +188,7 @@ const clearLimit = 20 * time.Second
 
 // Clear removes the bucket of the run, and buckets of guests whose names begin with the same prefix.
 func (f external) Clear(ctx context.Context) (n int, err error) {
-	_, err = f.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
+	_, err = f.own.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
 		all, err := matching(ctx, js, func(bucket string) bool { return strings.HasPrefix(bucket, inName(f.prefix)) })
 		if err != nil {
 			return err

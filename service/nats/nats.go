@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +30,7 @@ const Name = "nats"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	{
-		Name: locks.Single, Short: "1 nats", Leads: service.OneLeader, Entry: Name,
-		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
-	},
+	service.One(Name),
 	{
 		Name: Quorum, Short: "nats quorum of {n}", Leads: service.KeyLeader, Entry: Name, Views: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
@@ -55,27 +51,13 @@ var settingsText string
 
 func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
 
-var versionPattern = regexp.MustCompile(`(?m)^nats-server: v(\d+)\.(\d+)\.(\S+)`)
-
 // Needs is lockbench-more, or a program of NATS' own.
 func (Service) Needs() service.Needs {
-	return service.Needs{
-		Programs: []service.Executable{
-			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", "nats"}},
-			{Name: "bash", Package: "bash"},
-		},
-		Install: "`make more` builds it, and puts it next to lockbench; " +
-			"or name a nats-server of your own with --server nats=PATH",
-		VersionArgs: []string{"--version"},
-		Version:     version,
-		Least:       "2.11",
-		Shell:       service.Shell{Ping: shellPing, Pong: []byte(greeting + "{}\r\n")},
-	}
-}
-
-// version parses the output of nats-server. Before 2.11, a client cannot choose the next leader.
-func version(output string) (text string, enough bool, err error) {
-	return service.ReadVersion(output, versionPattern, "a nats-server", 2, 11)
+	n := service.More(Name, "a nats-server of your own with --server nats=PATH")
+	n.Version = service.VersionReader(`(?m)^nats-server: v((\d+)\.(\d+)\.\S+)`, "a nats-server", 2, 11)
+	n.Least = "2.11" // before, a client could not choose the next leader
+	n.Shell = service.Shell{Ping: shellPing, Pong: []byte(greeting + "{}\r\n")}
+	return n
 }
 
 // Ports returns 2: for clients and for the other servers.
@@ -83,10 +65,7 @@ func (Service) Ports(service.Topology) int { return 2 }
 
 // Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
-	listen := netip.AddrPortFrom(at.Bind, at.Port)
-	if !at.Bind.IsValid() {
-		listen = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port)
-	}
+	listen := at.Listen()
 	top := map[string]string{
 		"server_name": at.Node.Name, "listen": listen.String(),
 		// Connections without a user are clients. Lockbench's own connections use the operators'
@@ -130,22 +109,14 @@ func (Service) Program(at service.Place) service.Program {
 		switch block := blocks[name]; {
 		case len(block) == 0:
 		case name == "":
-			write(&text, "", block)
+			text.WriteString(strings.Join(service.Format("%s: %s\n", block), ""))
 		default:
-			fmt.Fprintf(&text, "%s {\n", name)
-			write(&text, "\t", block)
-			text.WriteString("}\n")
+			fmt.Fprintf(&text, "%s {\n%s}\n", name, strings.Join(service.Format("\t%s: %s\n", block), ""))
 		}
 	}
 	fmt.Fprintf(&text, "accounts {\n\t%[1]s: { jetstream: enabled, users: [ {user: %[1]s, password: %[1]s} ] }\n\t%[2]s: { users: [ {user: %[2]s, password: %[2]s} ] }\n}\n", clients, operators)
 	file := filepath.Join(at.Config, "nats.conf")
 	return service.Program{Args: []string{"-c", file}, Files: map[string]string{file: text.String()}}
-}
-
-func write(text *strings.Builder, indent string, block map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(block)) {
-		fmt.Fprintf(text, "%s%s: %s\n", indent, key, block[key])
-	}
 }
 
 // next returns the address with the next port.

@@ -57,46 +57,34 @@ type state struct {
 		Leader string `json:"leader"`
 	} `json:"meta_cluster"`
 	Accounts []struct {
-		Streams []struct {
-			Name    string `json:"name"`
-			Cluster struct {
-				Leader   string `json:"leader"`
-				Replicas []struct {
-					Name string `json:"name"`
-				} `json:"replicas"` // the other copies
-			} `json:"cluster"`
-		} `json:"stream_detail"`
+		Streams []stream `json:"stream_detail"`
 	} `json:"account_details"`
+}
+
+// stream is a stream in the view of a server that keeps it. Leader is empty if the server knows none.
+type stream struct {
+	Name    string `json:"name"`
+	Cluster struct {
+		Leader   string     `json:"leader"`
+		Replicas []struct{} `json:"replicas"` // the other copies
+	} `json:"cluster"`
 }
 
 // bucketPrefix begins the names of streams that are buckets of keys.
 const bucketPrefix = "KV_"
 
-// leaders returns the leaders that a server names, by the streams of the buckets that it keeps. "" if
-// it knows none.
-func (s state) leaders() map[string]string {
-	all := map[string]string{}
+func (s stream) bucket() string { return strings.TrimPrefix(s.Name, bucketPrefix) }
+
+// buckets returns the streams of buckets that a server keeps.
+func (s state) buckets() (all []stream) {
 	for _, a := range s.Accounts {
 		for _, stream := range a.Streams {
 			if strings.HasPrefix(stream.Name, bucketPrefix) {
-				all[stream.Name] = stream.Cluster.Leader
+				all = append(all, stream)
 			}
 		}
 	}
 	return all
-}
-
-// alone returns a bucket that only this server keeps and leads.
-func (s state) alone(leader string) (bucket string, ok bool) {
-	for _, a := range s.Accounts {
-		for _, stream := range a.Streams {
-			name, isBucket := strings.CutPrefix(stream.Name, bucketPrefix)
-			if isBucket && stream.Cluster.Leader == leader && len(stream.Cluster.Replicas) == 0 {
-				return name, true
-			}
-		}
-	}
-	return "", false
 }
 
 // jetStream returns the state of JetStream in the view of a server.
@@ -122,7 +110,7 @@ func (g *servers) Leaders(ctx context.Context) []string {
 	all, _ := g.states(ctx)
 	var lead []string
 	for _, n := range g.Nodes() {
-		if slices.Contains(slices.Collect(maps.Values(all[n.Name].leaders())), n.Name) {
+		if slices.ContainsFunc(all[n.Name].buckets(), func(s stream) bool { return s.Cluster.Leader == n.Name }) {
 			lead = append(lead, n.Name)
 		}
 	}
@@ -138,17 +126,17 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	all, err := g.states(ctx)
 	buckets := map[string]map[string]int{} // votes for each
 	for _, s := range all {
-		for stream, leader := range s.leaders() {
-			if buckets[stream] == nil {
-				buckets[stream] = map[string]int{}
+		for _, b := range s.buckets() {
+			if buckets[b.bucket()] == nil {
+				buckets[b.bucket()] = map[string]int{}
 			}
-			buckets[stream][leader]++
+			buckets[b.bucket()][b.Cluster.Leader]++
 		}
 	}
 	var errs []error
-	for stream, votes := range buckets {
+	for bucket, votes := range buckets {
 		if len(buckets) > 1 {
-			has, err := g.has(ctx, stream, key)
+			has, err := g.has(ctx, bucket, key)
 			errs = append(errs, err)
 			if !has {
 				continue
@@ -158,7 +146,7 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 		if best != "" && g.Host.Status(best).Running {
 			return best, nil
 		}
-		errs = append(errs, fmt.Errorf("the bucket %s has no leader", strings.TrimPrefix(stream, bucketPrefix)))
+		errs = append(errs, fmt.Errorf("the bucket %s has no leader", bucket))
 	}
 	if len(buckets) == 0 {
 		errs = append(errs, errors.New("there is no bucket"))
@@ -177,32 +165,24 @@ func mostNamed(votes map[string]int) (best string) {
 }
 
 // has reports whether a bucket knows a key, even if it was deleted there.
-func (g *servers) has(ctx context.Context, stream, key string) (bool, error) {
-	subject := "$KV." + strings.TrimPrefix(stream, bucketPrefix) + "." + key
-	var about jetstream.StreamInfo
-	var errs []error
-	for _, n := range g.Nodes() {
-		err := g.with(ctx, service.AskLimit, n.Name, g.login, func(ctx context.Context, conn *nats.Conn) error {
-			return request(ctx, conn, "$JS.API.STREAM.INFO."+stream, map[string]string{"subjects_filter": subject}, &about)
-		})
-		if err == nil {
-			return about.State.Subjects[subject] > 0, nil
+func (g *servers) has(ctx context.Context, bucket, key string) (has bool, err error) {
+	subject := "$KV." + bucket + "." + key
+	_, err = g.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) error {
+		stream, err := js.Stream(ctx, bucketPrefix+bucket)
+		if err != nil {
+			return err
 		}
-		errs = append(errs, err)
-	}
-	return false, errors.Join(errs...)
+		about, err := stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		has = err == nil && about.State.Subjects[subject] > 0
+		return err
+	})
+	return has, err
 }
 
 // FollowersOf returns all other nodes. If only one server keeps the bucket, they only follow its
 // leader in the metadata.
 func (g *servers) FollowersOf(_ context.Context, leader string) ([]string, error) {
-	var others []string
-	for _, n := range g.Nodes() {
-		if n.Name != leader {
-			others = append(others, n.Name)
-		}
-	}
-	return others, nil
+	return g.Others(leader), nil
 }
 
 // Healthy returns the first defect of the group.
@@ -231,8 +211,8 @@ func (g *servers) Healthy(ctx context.Context) error {
 	for _, n := range g.Nodes() {
 		s := all[n.Name]
 		named["the metadata"] = append(named["the metadata"], s.Meta.Leader)
-		for stream, leader := range s.leaders() {
-			named[stream] = append(named[stream], leader)
+		for _, b := range s.buckets() {
+			named[b.Name] = append(named[b.Name], b.Cluster.Leader)
 		}
 	}
 	for what, leaders := range named {
@@ -252,23 +232,21 @@ func (g *servers) Promote(ctx context.Context, node string) (string, error) {
 	var never error // why a retry is useless
 	err := service.Poll(ctx, func() error {
 		all, err := g.states(ctx)
-		for name, s := range all {
-			if bucket, ok := s.alone(name); ok && name != node {
-				never = fmt.Errorf("only %s keeps the bucket %s, so no other server can lead it; it takes more than one replica", name, bucket)
-				return nil
-			}
-		}
 		if _, answers := all[node]; !answers {
 			return err
 		}
 		lacks := map[string]string{} // the leaders that must step down, by the account that may order it
-		if leader := all[node].Meta.Leader; leader != node {
+		if all[node].Meta.Leader != node {
 			lacks["$JS.API.META.LEADER.STEPDOWN"] = operators
 		}
-		for _, s := range all {
-			for stream, leader := range s.leaders() {
-				if leader != node {
-					lacks["$JS.API.STREAM.LEADER.STEPDOWN."+stream] = clients
+		for name, s := range all {
+			for _, b := range s.buckets() {
+				if b.Cluster.Leader == name && name != node && len(b.Cluster.Replicas) == 0 {
+					never = fmt.Errorf("only %s keeps the bucket %s, so no other server can lead it; it takes more than one replica", name, b.bucket())
+					return nil
+				}
+				if b.Cluster.Leader != node {
+					lacks["$JS.API.STREAM.LEADER.STEPDOWN."+b.Name] = clients
 				}
 			}
 		}

@@ -47,15 +47,15 @@ const (
 
 // Topologies returns the topologies of a database with this name.
 func Topologies(name string) []service.Topology {
-	parts := func(count int) []service.Part { return []service.Part{{Name: name, Role: service.Data, Count: count}} }
+	parts := []service.Part{{Name: name, Role: service.Data, Count: 3}}
 	return []service.Topology{
-		{Name: locks.Single, Short: "1 " + name, Leads: service.OneLeader, Entry: name, Parts: parts(1)},
+		service.One(name),
 		{
 			// There is no failover manager: steps of a scenario promote.
-			Name: locks.Replicated, Short: name + " 1+2", Leads: service.OneLeader, Views: true, FirstAlone: true, Parts: parts(3),
+			Name: locks.Replicated, Short: name + " 1+2", Leads: service.OneLeader, Views: true, FirstAlone: true, Parts: parts,
 		},
 		{
-			Name: Managed, Short: name + " 1+2, managed", Leads: service.OneLeader, Views: true, FirstAlone: true, Outlives: true, Parts: parts(3),
+			Name: Managed, Short: name + " 1+2, managed", Leads: service.OneLeader, Views: true, FirstAlone: true, Outlives: true, Parts: parts,
 			Caveat: "Failovers of databases are quick here: lockbench is their operator, and takes a second of silence for death.",
 		},
 	}
@@ -135,17 +135,6 @@ func (o *Operator) setStale(node string, stale bool) {
 	o.stale[node] = stale
 }
 
-// others returns all other nodes.
-func (o *Operator) others(but string) []string {
-	var names []string
-	for _, n := range o.Nodes() {
-		if n.Name != but {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
 // Setting returns a setting of the user; empty: it was not set.
 func (o *Operator) Setting(name string) string { return o.Host.Settings()[name] }
 
@@ -219,7 +208,7 @@ func (o *Operator) reached(ctx context.Context, node string) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	var reached atomic.Bool
-	_ = service.Each(o.others(node), func(from string) error {
+	_ = service.Each(o.Others(node), func(from string) error {
 		if o.Host.Status(from).Why == nil && o.Host.Reaches(ctx, from, node) == nil {
 			reached.Store(true)
 			cancel() // one is enough
@@ -235,7 +224,7 @@ func (o *Operator) mend(ctx context.Context, lead string) {
 	if err != nil || !leader.Leads {
 		return
 	}
-	for _, name := range o.others(lead) {
+	for _, name := range o.Others(lead) {
 		s, err := o.db.State(ctx, name)
 		if err == nil && !s.Leads && s.Received > leader.Received {
 			// The leader may have moved on between the two.

@@ -55,7 +55,7 @@ func (o *Operator) replace(ctx context.Context, old, node string) (string, error
 		}
 	}
 	// Nodes that do not answer now are pointed to the leader, or renewed, when they are reachable.
-	for _, name := range o.others(node) {
+	for _, name := range o.Others(node) {
 		if name == old {
 			_ = o.Host.Follow(name, o.Host.AddrFor(name, node, 0))
 			continue

@@ -13,8 +13,6 @@ import (
 	"net/netip"
 	"path"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +57,7 @@ func (Service) Settings() []service.Setting {
 // majorMin is the first version that applies a new primary_conninfo without a restart.
 const majorMin = 13
 
-var versionPattern = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)(\S*)`)
+var version = service.VersionReader(`^postgres \(PostgreSQL\) ((\d+)\S*)`, "a postgres", majorMin, 0)
 
 // Needs names the programs of a version that is new enough.
 func (Service) Needs() service.Needs {
@@ -98,15 +96,6 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, sslBytes, 1), "N"
 }
 
-func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a postgres: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	return v[1] + v[2], err == nil && major >= majorMin, nil
-}
-
 // Ports returns 1: clients and replicas use the same port.
 func (Service) Ports(service.Topology) int { return 1 }
 
@@ -122,10 +111,6 @@ func seed(folder string, _ bool) (program string, args []string) {
 // Program returns the command line of a server.
 func (Service) Program(at service.Place) service.Program {
 	conf, hba := path.Join(at.Config, "postgresql.conf"), path.Join(at.Config, "pg_hba.conf")
-	listen := "*"
-	if at.Bind.IsValid() {
-		listen = at.Bind.String()
-	}
 	settings := map[string]string{
 		"shared_buffers": "8MB", "max_connections": "300", "autovacuum": "off",
 		"max_wal_size": "64MB", "min_wal_size": "8MB", "checkpoint_timeout": "30min",
@@ -146,7 +131,7 @@ func (Service) Program(at service.Place) service.Program {
 	maps.Copy(settings, at.Settings)
 	delete(settings, operator.FailoverAfter)
 	maps.Copy(settings, map[string]string{
-		"listen_addresses": listen, "port": strconv.Itoa(int(at.Port)),
+		"listen_addresses": at.Listen().Addr().String(), "port": strconv.Itoa(int(at.Port)),
 		"hba_file":                hba,
 		"unix_socket_directories": "", "logging_collector": "off",
 		// A server that shows its activity in the process table overwrites its environment.
@@ -156,11 +141,10 @@ func (Service) Program(at service.Place) service.Program {
 		settings["primary_conninfo"] = conninfo(*at.Leader, at.Node.Name)
 		files[path.Join(at.Data, "standby.signal")] = ""
 	}
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(settings[name], "'", "''"))
+	for name, value := range settings {
+		settings[name] = strings.ReplaceAll(value, "'", "''")
 	}
-	files[conf] = text.String()
+	files[conf] = strings.Join(service.Format("%s = '%s'\n", settings), "")
 	return service.Program{Args: []string{"-D", at.Data, "-c", "config_file=" + conf}, Files: files}
 }
 

@@ -17,8 +17,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
+	"strings"
 
 	"lockbench/locks"
 	"lockbench/service"
@@ -31,10 +30,7 @@ const Name = "zookeeper"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	{
-		Name: locks.Single, Short: "1 zookeeper", Leads: service.OneLeader, Entry: Name,
-		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 1}},
-	},
+	service.One(Name),
 	{
 		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name, Proxied: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
@@ -90,23 +86,17 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 }
 
 var (
-	javaPattern    = regexp.MustCompile(`(?m)^\S+ (\d+)(\.\S+)? .*\d{4}-\d{2}-\d{2}`)
-	versionPattern = regexp.MustCompile(`(?m)^(\d+)\.(\d+)\.(\S+)$`)
+	javaPattern = regexp.MustCompile(`(?m)^\S+ (\d+)(\.\S+)? .*\d{4}-\d{2}-\d{2}`)
+	ownVersion  = service.VersionReader(`(?m)^((\d+)\.(\d+)\.\S+)$`, "a ZooKeeper", 3, 5)
 )
 
 // version parses the output of both programs. Before ZooKeeper 3.5, an ensemble had other settings.
 func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not run ZooKeeper: asked for the version it says %.80q", output)
-	}
-	text = v[0]
-	if java := javaPattern.FindStringSubmatch(output); java != nil {
+	text, enough, err = ownVersion(output)
+	if java := javaPattern.FindStringSubmatch(output); err == nil && java != nil {
 		text += " on Java " + java[1]
 	}
-	major, err := strconv.Atoi(v[1])
-	minor, minorErr := strconv.Atoi(v[2])
-	return text, err == nil && minorErr == nil && (major > 3 || major == 3 && minor >= 5), nil
+	return text, enough, err
 }
 
 // The ports of a node.
@@ -160,12 +150,8 @@ func (Service) Program(at service.Place) service.Program {
 			args = append(args, "-DsocksProxyHost="+at.Proxy.Addr().String(), fmt.Sprintf("-DsocksProxyPort=%d", at.Proxy.Port()), "-DsocksNonProxyHosts=")
 		}
 	}
-	config := ""
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		config += name + "=" + set[name] + "\n"
-	}
 	file := path.Join(at.Config, "zoo.cfg")
-	files[file] = config
+	files[file] = strings.Join(service.Format("%s=%s\n", set), "")
 	return service.Program{Args: append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file), Files: files}
 }
 
