@@ -99,7 +99,8 @@ func brokenRule(path string, imports []string) string {
 		return "only the checker may import porcupine"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
 		return "only world docker may import container libraries"
-	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/service/redis/simredis":
+	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/service/redis/simredis" && path != "lockbench/service/redis",
+		path == "lockbench/service/redis" && (has("github.com/alicebob/miniredis/v2") || has("github.com/alicebob/miniredis/v2/server")):
 		return "only its model may import a server in memory"
 	case oneService(imports) && servesAny(path):
 		return "worlds, faults and workloads must not depend on a lock service"
@@ -176,6 +177,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
 		{"lockbench/internal/wasm", "lockbench/internal/world"},
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
+		{"lockbench/service/redis", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
 		{"lockbench/internal/world/local", "lockbench/service/redis"},
 		{"lockbench/internal/run", "lockbench/internal/testing/trialtest"},

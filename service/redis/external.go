@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -105,206 +104,161 @@ func locateOne(text string) (l service.Location, err error) {
 // logIn sends AUTH and selects the database. A server without a password accepts any password.
 func logIn(ctx context.Context, plain net.Conn, as service.Access) (net.Conn, error) {
 	c, err := service.Secure(ctx, plain, as)
-	if err == nil && as.Password != "" {
-		err = authorize(ctx, c, as.Credentials)
-	}
-	if err == nil && as.Database != "" {
-		_, err = askOn(ctx, c, "SELECT", as.Database)
-		if said := serverError(""); errors.As(err, &said) && strings.HasPrefix(string(said), "NOAUTH") {
-			err = &service.LoginError{Said: string(said)}
-		}
-	}
-	return c, err
-}
-
-func authorize(ctx context.Context, c net.Conn, as service.Credentials) error {
-	command := []string{"AUTH", as.Password}
-	if as.User != "" {
-		command = []string{"AUTH", as.User, as.Password}
-	}
-	_, err := askOn(ctx, c, command...)
-	var said serverError
-	switch {
-	case !errors.As(err, &said):
-		return err
-	case as.User == "" && strings.Contains(string(said), "without any password configured"):
-		return nil
-	}
-	return &service.LoginError{Said: string(said)}
-}
-
-// asker queries servers by address.
-type asker func(ctx context.Context, r service.Role, addr string) (net.Conn, error)
-
-func (dial asker) ask(ctx context.Context, r service.Role, addr string, command ...string) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*askLimit)
-	defer cancel()
-	c, err := dial(ctx, r, addr)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", addr, err)
+		return c, err
 	}
-	defer c.Close()
-	reply, err := askOn(ctx, c, command...)
-	var said serverError
-	switch {
-	case errors.As(err, &said) && strings.HasPrefix(string(said), "NOAUTH"):
-		return nil, fmt.Errorf("%s: %w", addr, &service.LoginError{Said: string(said), Role: r})
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", addr, err)
-	}
-	return reply, nil
+	return c, service.Interrupt(ctx, c, func() error {
+		if as.Password != "" {
+			command := []string{"AUTH", as.User, as.Password}
+			if as.User == "" {
+				command = []string{"AUTH", as.Password}
+			}
+			_, err := exchange(c, command...)
+			said, refused := refusal(err, "")
+			switch {
+			case refused && (as.User != "" || !strings.Contains(said, "without any password configured")):
+				return &service.LoginError{Said: said}
+			case err != nil && !refused:
+				return err
+			}
+		}
+		if as.Database == "" {
+			return nil
+		}
+		_, err := exchange(c, "SELECT", as.Database)
+		if said, refused := refusal(err, "NOAUTH"); refused {
+			return &service.LoginError{Said: said}
+		}
+		return err
+	})
 }
 
-// found are servers by their IDs.
-type found struct{ data, watchers []spot }
+// surveyor finds the servers of a location.
+type surveyor struct {
+	service.Location
+	dial           service.Dialer
+	data, watchers []string          // the addresses of servers by their roles
+	also           map[string]string // servers by other addresses by which they are called
+}
 
-// spot is the address of a server, with the other addresses by which it is called.
-type spot struct {
-	addr string
-	also []string
+// ask sends one command to a server.
+func (s *surveyor) ask(ctx context.Context, r service.Role, addr string, command ...string) (reply any, err error) {
+	dial := service.Dialer(func(ctx context.Context, _ service.Role, addr string) (net.Conn, error) { return s.dial(ctx, r, addr) })
+	err = dial.Ask(ctx, addr, func(_ context.Context, c net.Conn) error {
+		reply, err = exchange(c, command...)
+		if said, refused := refusal(err, "NOAUTH"); refused {
+			return &service.LoginError{Said: said, Role: r}
+		}
+		return err
+	})
+	return reply, err
 }
 
 // survey finds all servers and checks the role of each.
 func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
-	ask := asker(dial)
-	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
-	var all found
-	var err error
+	s := &surveyor{Location: l, dial: dial, also: map[string]string{}}
+	find := s.watched
 	switch l.Topology.Name {
 	case Sentinel:
-		all, err = ask.watched(ctx, l)
 	case Cluster:
-		all, err = ask.clustered(ctx, l)
+		find = s.clustered
 	default:
-		all.data, err = ask.alone(ctx, l)
+		return l.Survey(ctx, s.alone)
 	}
-	if err != nil {
+	site := service.Site{Location: l, Topology: l.Topology, Addrs: map[string]string{}, Called: map[string]string{}}
+	if err := find(ctx); err != nil {
 		return site, err
 	}
+	slices.Sort(s.data)
+	slices.Sort(s.watchers)
 	site.Topology.FirstAlone = false // the leader led before the run
 	site.Topology.Parts = slices.Clone(l.Topology.Parts)
 	for i, p := range site.Topology.Parts {
-		places := all.data
+		site.Topology.Parts[i].Count = len(s.data)
 		if p.Role == service.Witness {
-			places = all.watchers
-		}
-		slices.SortFunc(places, func(a, b spot) int { return strings.Compare(a.addr, b.addr) })
-		site.Topology.Parts[i].Count = len(places)
-		for k, n := range site.Topology.InPart(p.Name) {
-			site.Addrs[n.Name] = places[k].addr
-			for _, addr := range append(places[k].also, places[k].addr) {
-				site.Called[addr] = n.Name
-			}
+			site.Topology.Parts[i].Count = len(s.watchers)
 		}
 	}
-	switch l.Topology.Name {
-	case Sentinel:
-		site.Topology.Short = fmt.Sprintf("sentinel 1+%d", len(all.data)-1)
-	case Cluster:
-		site.Topology.Short = fmt.Sprintf("cluster of %d", len(all.data))
+	site.Topology.Short = fmt.Sprintf("cluster of %d", len(s.data))
+	if l.Topology.Name == Sentinel {
+		site.Topology.Short = fmt.Sprintf("sentinel 1+%d", len(s.data)-1)
 	}
-	info, err := ask.ask(ctx, service.Data, all.data[0].addr, "INFO", "server")
-	if err != nil {
-		return site, err
+	all := slices.Concat(s.data, s.watchers) // in the order of the parts
+	for i, n := range site.Topology.Nodes() {
+		site.Addrs[n.Name], site.Called[all[i]] = all[i], n.Name
 	}
+	for other, addr := range s.also {
+		site.Called[other] = site.Called[addr]
+	}
+	info, err := s.ask(ctx, service.Data, s.data[0], "INFO", "server")
 	site.About = Name + " " + fields(info)["redis_version"]
-	return site, nil
+	return site, err
 }
 
-// fields parses an answer to INFO.
-func fields(reply any) map[string]string {
-	all := map[string]string{}
-	for line := range strings.Lines(fmt.Sprint(reply)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		all[name] = value
+// alone identifies a server that does not know others. It must be a master.
+func (s *surveyor) alone(ctx context.Context, addr string) (is service.Identity, err error) {
+	reply, err := s.ask(ctx, service.Data, addr, "INFO")
+	if err != nil {
+		return is, err
 	}
-	return all
-}
-
-// alone returns the site of servers that do not know each other. Each must be a master.
-func (dial asker) alone(ctx context.Context, l service.Location) ([]spot, error) {
-	places := make([]spot, len(l.Addrs))
-	ids := make([]string, len(l.Addrs))
-	for i, addr := range l.Addrs {
-		reply, err := dial.ask(ctx, service.Data, addr, "INFO")
-		if err != nil {
-			return nil, err
-		}
-		info := fields(reply)
-		switch {
-		case info["redis_mode"] == "sentinel":
-			return nil, fmt.Errorf("%s is a sentinel: name it as redis+sentinel://%s/MASTER", addr, addr)
-		case info["cluster_enabled"] == "1":
-			return nil, fmt.Errorf("%s is a node of a cluster: name it as redis+cluster://%s", addr, addr)
-		case info["role"] != "master":
-			return nil, fmt.Errorf("%s is not a master (role %s of %s:%s): name the master, or the sentinels that watch it", addr, info["role"], info["master_host"], info["master_port"])
-		case slices.Contains(ids[:i], info["run_id"]):
-			return nil, fmt.Errorf("%s is the same server as %s", addr, l.Addrs[slices.Index(ids, info["run_id"])])
-		}
-		places[i], ids[i] = spot{addr: addr}, info["run_id"]
+	info := fields(reply)
+	switch {
+	case info["redis_mode"] == "sentinel":
+		err = fmt.Errorf("%s is a sentinel: name it as redis+sentinel://%s/MASTER", addr, addr)
+	case info["cluster_enabled"] == "1":
+		err = fmt.Errorf("%s is a node of a cluster: name it as redis+cluster://%s", addr, addr)
+	case info["role"] != "master":
+		err = fmt.Errorf("%s is not a master (role %s of %s:%s): name the master, or the sentinels that watch it", addr, info["role"], info["master_host"], info["master_port"])
 	}
-	return places, nil
+	return service.Identity{About: Name + " " + info["redis_version"], ID: info["run_id"]}, err
 }
 
-// watched returns the site of a master, its replicas and its sentinels, in the view of the first
-// sentinel that answers.
-func (dial asker) watched(ctx context.Context, l service.Location) (all found, err error) {
+// watched finds a master, its replicas and its sentinels, in the view of the first sentinel.
+func (s *surveyor) watched(ctx context.Context) error {
 	known := map[string]bool{} // sentinels, by their IDs
-	first := ""
 	var errs []error
-	for _, addr := range l.Addrs {
-		id, err := dial.ask(ctx, service.Witness, addr, "SENTINEL", "MYID")
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if known[fmt.Sprint(id)] {
-			return all, fmt.Errorf("%s is a sentinel that is named twice, by two addresses", addr)
+	for _, addr := range s.Addrs {
+		id, err := s.ask(ctx, service.Witness, addr, "SENTINEL", "MYID")
+		errs = append(errs, err)
+		if err == nil && known[fmt.Sprint(id)] {
+			return fmt.Errorf("%s is a sentinel that is named twice, by two addresses", addr)
 		}
 		known[fmt.Sprint(id)] = true
-		all.watchers = append(all.watchers, spot{addr: addr})
-		if first == "" {
-			first = addr
-		}
 	}
-	if len(errs) > 0 {
-		return all, fmt.Errorf("ask the sentinels: %w", errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("ask the sentinels: %w", err)
 	}
-	at, err := dial.ask(ctx, service.Witness, first, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", l.Master)
+	s.watchers = slices.Clone(s.Addrs)
+	ask := func(what string) (any, error) {
+		return s.ask(ctx, service.Witness, s.Addrs[0], "SENTINEL", what, s.Master)
+	}
+	master, err := ask("GET-MASTER-ADDR-BY-NAME")
 	if err != nil {
-		return all, err
-	}
-	if leader := texts(at); len(leader) == 2 {
-		all.data = append(all.data, spot{addr: net.JoinHostPort(leader[0], leader[1])})
-	} else {
-		return all, fmt.Errorf("%s watches no master that is called %q", first, l.Master)
-	}
-	others := func(what string, each func(map[string]string)) error {
-		reply, err := dial.ask(ctx, service.Witness, first, "SENTINEL", what, l.Master)
-		list, _ := reply.([]any)
-		for _, item := range list {
-			each(pairs(item))
-		}
 		return err
 	}
-	err = others("REPLICAS", func(r map[string]string) {
-		all.data = append(all.data, spot{addr: net.JoinHostPort(r["ip"], r["port"])})
-	})
-	if err == nil {
-		err = others("SENTINELS", func(r map[string]string) {
-			if !known[r["runid"]] {
-				all.watchers = append(all.watchers, spot{addr: net.JoinHostPort(r["ip"], r["port"])})
-			}
-		})
+	at := texts(master)
+	if len(at) != 2 {
+		return fmt.Errorf("%s watches no master that is called %q", s.Addrs[0], s.Master)
 	}
-	return all, err
+	replicas, err1 := ask("REPLICAS")
+	others, err2 := ask("SENTINELS")
+	s.data = append(s.data, net.JoinHostPort(at[0], at[1]))
+	for _, r := range lists(replicas) {
+		s.data = append(s.data, net.JoinHostPort(r["ip"], r["port"]))
+	}
+	for _, r := range lists(others) {
+		if !known[r["runid"]] {
+			s.watchers = append(s.watchers, net.JoinHostPort(r["ip"], r["port"]))
+		}
+	}
+	return errors.Join(err1, err2)
 }
 
-// clustered returns the site of all nodes that are known to the first node that answers.
-func (dial asker) clustered(ctx context.Context, l service.Location) (all found, err error) {
+// clustered finds all nodes that the first node that answers knows.
+func (s *surveyor) clustered(ctx context.Context) error {
 	var errs []error
-	for _, addr := range l.Addrs {
-		reply, err := dial.ask(ctx, service.Data, addr, "CLUSTER", "NODES")
+	for _, addr := range s.Addrs {
+		reply, err := s.ask(ctx, service.Data, addr, "CLUSTER", "NODES")
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -312,21 +266,21 @@ func (dial asker) clustered(ctx context.Context, l service.Location) (all found,
 		for line := range strings.Lines(fmt.Sprint(reply)) {
 			words := strings.Fields(line)
 			if len(words) < 8 {
-				return all, fmt.Errorf("%s answers CLUSTER NODES by %q", addr, line)
+				return fmt.Errorf("%s answers CLUSTER NODES by %q", addr, line)
 			}
 			host, port := placeOf(words[1])
-			p := spot{addr: net.JoinHostPort(host, port)}
+			node := net.JoinHostPort(host, port)
 			if host == "" {
-				p.addr = addr // a node may not know its own address
+				node = addr // a node may not know its own address
 			}
 			if names := strings.Split(words[1], ","); len(names) > 1 && names[1] != "" {
-				p.also = append(p.also, net.JoinHostPort(names[1], port))
+				s.also[net.JoinHostPort(names[1], port)] = node
 			}
-			all.data = append(all.data, p)
+			s.data = append(s.data, node)
 		}
-		return all, nil
+		return nil
 	}
-	return all, fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
+	return fmt.Errorf("ask the nodes of the cluster: %w", errors.Join(errs...))
 }
 
 func openExternal(s service.Site, prefix string, h service.Host) service.ExternalServers {
@@ -347,17 +301,13 @@ func openExternal(s service.Site, prefix string, h service.Host) service.Externa
 // under searches the keys of all masters.
 func (g *servers) under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	under := map[string][]string{}
-	for _, name := range g.Leaders(ctx) {
-		s, err := g.server(name)
-		if err != nil {
-			return nil, err
-		}
-		keys, err := scan(ctx, s, text, most)
+	for _, node := range g.Leaders(ctx) {
+		keys, err := g.scan(ctx, node, text, most)
 		if err != nil {
 			return nil, err
 		}
 		if len(keys) > 0 {
-			under[name] = keys
+			under[node] = keys
 		}
 	}
 	return under, nil
@@ -365,36 +315,30 @@ func (g *servers) under(ctx context.Context, text string, most int) (map[string]
 
 // remove removes one key, because each may be in another slot.
 func (g *servers) remove(ctx context.Context, node, key string) (int, error) {
-	s, err := g.server(node)
-	if err != nil {
-		return 0, err
-	}
-	return 1, order(ctx, s, "DEL", key)
+	return 1, g.order(ctx, node, "DEL", key)
 }
 
 func byHand(text string) string {
 	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }
 
-// scan searches all keys of a server for those that contain a text.
-func scan(ctx context.Context, s *server, text string, most int) ([]string, error) {
-	seen := map[string]bool{}
+// scan returns the keys of a server that contain a text, sorted.
+func (g *servers) scan(ctx context.Context, node, text string, most int) ([]string, error) {
+	var keys []string
 	for cursor := "0"; ; {
-		reply, err := s.Ask(ctx, "SCAN", cursor, "MATCH", "*"+text+"*", "COUNT", "1000")
+		reply, err := g.ask(ctx, node, "SCAN", cursor, "MATCH", "*"+text+"*", "COUNT", "1000")
 		if err != nil {
 			return nil, err
 		}
 		list, _ := reply.([]any)
 		if len(list) != 2 {
-			return nil, fmt.Errorf("%s answers SCAN by %v", s.Name, reply)
+			return nil, fmt.Errorf("%s answers SCAN by %v", node, reply)
 		}
-		for _, key := range texts(list[1]) {
-			seen[key] = true
-		}
-		if cursor = fmt.Sprint(list[0]); cursor == "0" || len(seen) >= most {
-			break
+		keys = append(keys, texts(list[1])...)
+		slices.Sort(keys)
+		keys = slices.Compact(keys) // SCAN may return a key twice
+		if cursor = fmt.Sprint(list[0]); cursor == "0" || len(keys) >= most {
+			return keys[:min(len(keys), most)], nil
 		}
 	}
-	keys := slices.Sorted(maps.Keys(seen))
-	return keys[:min(len(keys), most)], nil
 }

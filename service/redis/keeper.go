@@ -7,47 +7,32 @@ import (
 	"strings"
 	"time"
 
-	"lockbench/locks"
 	"lockbench/service"
 )
 
-// keysMax bounds how many keys of a server are looked at: what a run needs is few.
+// keysMax bounds how many keys of a server are read. The keys of a run are few.
 const keysMax = 1000
 
-// TTL asks the master how much longer it keeps a key.
+// TTL returns the remaining lifetime of a key on its master.
 func (g *servers) TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error) {
-	switch g.Topology().Name {
-	case locks.Single, locks.Replicated, Sentinel, Cluster:
-	default:
-		return 0, "", fmt.Errorf("the topology %s has no single server that keeps a key", g.Topology().Name)
-	}
-	node, err = g.LeaderOf(ctx, key)
-	if err != nil {
+	if node, err = g.LeaderOf(ctx, key); err != nil {
 		return 0, "", err
 	}
-	s, err := g.server(node)
-	if err != nil {
-		return 0, "", err
-	}
-	ttl, err = keptFor(ctx, s, g.prefix+key)
+	ttl, err = g.ttl(ctx, node, g.prefix+key)
 	return ttl, node, err
 }
 
-// Kept lists what the masters keep, and for how much longer; of a key that several
-// keep, the longest.
+// Kept returns the keys on the masters with their remaining lifetimes. If several masters have a key, it returns
+// the longest.
 func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
 	kept := map[string]time.Duration{}
-	for _, name := range g.Leaders(ctx) {
-		s, err := g.server(name)
-		if err != nil {
-			return nil, err
-		}
-		keys, err := g.keys(ctx, s)
+	for _, node := range g.Leaders(ctx) {
+		keys, err := g.keys(ctx, node)
 		if err != nil {
 			return nil, err
 		}
 		for _, key := range keys {
-			ttl, err := keptFor(ctx, s, key)
+			ttl, err := g.ttl(ctx, node, key)
 			if err != nil {
 				return nil, err
 			}
@@ -63,25 +48,25 @@ func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
 	return kept, nil
 }
 
-// keys lists the keys of a server: all, or where it has others as well, those that are ours.
-func (g *servers) keys(ctx context.Context, s *server) ([]string, error) {
+// keys returns the keys of a server: those under the prefix, or all if there is none.
+func (g *servers) keys(ctx context.Context, node string) ([]string, error) {
 	if g.prefix != "" {
-		return scan(ctx, s, g.prefix, keysMax)
+		return g.scan(ctx, node, g.prefix, keysMax)
 	}
-	reply, err := s.Ask(ctx, "KEYS", "*")
+	reply, err := g.ask(ctx, node, "KEYS", "*")
 	keys := texts(reply)
 	return keys[:min(len(keys), keysMax)], err
 }
 
-func keptFor(ctx context.Context, s *server, key string) (time.Duration, error) {
-	reply, err := s.Ask(ctx, "PTTL", key)
+func (g *servers) ttl(ctx context.Context, node, key string) (time.Duration, error) {
+	reply, err := g.ask(ctx, node, "PTTL", key)
 	if err != nil {
 		return 0, err
 	}
 	ms, err := strconv.ParseInt(fmt.Sprint(reply), 10, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%s answers PTTL with %v", s.Name, reply)
+		return 0, fmt.Errorf("%s answers PTTL by %v", node, reply)
 	case ms == -1:
 		return service.Forever, nil
 	case ms < 0:

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"lockbench/locks"
 	"lockbench/service"
 )
 
@@ -21,10 +20,10 @@ const (
 )
 
 // Promote makes a replica the master.
-func (g *servers) Promote(ctx context.Context, name string) (string, error) {
-	var promote func(context.Context, *server) (string, error)
+func (g *servers) Promote(ctx context.Context, node string) (string, error) {
+	var promote func(ctx context.Context, chosen string) (string, error)
 	switch g.Topology().Name {
-	case locks.Replicated:
+	case Replicated:
 		promote = g.promoteByHand
 	case Sentinel:
 		promote = g.failOver
@@ -33,17 +32,15 @@ func (g *servers) Promote(ctx context.Context, name string) (string, error) {
 	default:
 		return "", fmt.Errorf("promote a replica: the topology %s has none", g.Topology().Name)
 	}
-	var chosen *server
-	if name != "" {
-		var err error
-		if chosen, err = g.server(name); err != nil {
-			return "", err
+	if node != "" {
+		if !slices.ContainsFunc(g.inRole(service.Data), func(n service.Node) bool { return n.Name == node }) {
+			return "", fmt.Errorf("promote %s: there is no such replica in this cluster", node)
 		}
-		if master, err := g.Leader(ctx); err == nil && master == name {
-			return "", fmt.Errorf("promote %s: it is the master already", name)
+		if master, err := g.Leader(ctx); err == nil && master == node {
+			return "", fmt.Errorf("promote %s: it is the master already", node)
 		}
 	}
-	now, err := promote(ctx, chosen)
+	now, err := promote(ctx, node)
 	if err != nil {
 		return "", fmt.Errorf("promote a replica: %w", err)
 	}
@@ -53,81 +50,72 @@ func (g *servers) Promote(ctx context.Context, name string) (string, error) {
 // promoteByHand does the work of an operator: one replica becomes the master, the address of the
 // service moves to it, and the others follow it. A dead old master follows by its configuration, and a
 // paused one after it was resumed.
-func (g *servers) promoteByHand(ctx context.Context, chosen *server) (string, error) {
-	if chosen == nil {
-		old, err := g.Leader(ctx)
-		if err != nil {
-			return "", err
-		}
-		if chosen, err = g.furthest(ctx, old); err != nil {
+func (g *servers) promoteByHand(ctx context.Context, chosen string) (string, error) {
+	if chosen == "" {
+		var err error
+		if chosen, err = g.furthest(ctx); err != nil {
 			return "", err
 		}
 	}
-	if _, err := chosen.Ask(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
-		return "", err
-	}
-	if _, err := chosen.Ask(ctx, "CONFIG", "REWRITE"); err != nil {
+	if err := g.replicaOf(ctx, chosen, "NO", "ONE"); err != nil {
 		return "", err
 	}
 	g.mu.Lock()
-	g.lead = chosen.Name
+	g.lead = chosen
 	g.mu.Unlock()
-	if err := g.Host.Lead(chosen.Name); err != nil {
+	if err := g.Host.Lead(chosen); err != nil {
 		return "", err
 	}
-	return chosen.Name, service.Each(g.inRole(service.Data), func(n *server) error {
-		switch {
-		case n == chosen:
-			return nil
-		case !g.Host.Status(n.Name).Running:
-			return g.Host.Follow(n.Name, chosen.announced())
-		case g.Host.Status(n.Name).Paused:
+	return chosen, service.Each(g.inRole(service.Data), func(n service.Node) error {
+		switch s := g.Host.Status(n.Name); {
+		case n.Name != chosen && !s.Running:
+			return g.Host.Follow(n.Name, g.Host.Addr(chosen))
+		case s.Paused:
 			return nil
 		}
-		return g.rejoin(ctx, n)
+		return g.rejoin(ctx, n.Name)
 	})
 }
 
 // rejoin makes a node follow the master at the address for clients.
-func (g *servers) rejoin(ctx context.Context, n *server) error {
-	service := g.Lead()
-	if n.Name == service {
+func (g *servers) rejoin(ctx context.Context, node string) error {
+	master := g.Lead()
+	if node == master {
 		return nil
 	}
-	master, err := g.server(service)
-	if err != nil {
+	at := g.Host.Addr(master)
+	return g.replicaOf(ctx, node, at.Addr().String(), fmt.Sprint(at.Port()))
+}
+
+// replicaOf makes a node follow another, also after it was started again.
+func (g *servers) replicaOf(ctx context.Context, node, host, port string) error {
+	if err := g.order(ctx, node, "REPLICAOF", host, port); err != nil {
 		return err
 	}
-	if _, err := n.Ask(ctx, "REPLICAOF", master.announced().Addr().String(), fmt.Sprint(master.announced().Port())); err != nil {
-		return err
-	}
-	_, err = n.Ask(ctx, "CONFIG", "REWRITE")
-	return err
+	return g.order(ctx, node, "CONFIG", "REWRITE")
 }
 
 // furthest returns the replica that has applied most.
-func (g *servers) furthest(ctx context.Context, master string) (*server, error) {
-	offsets := g.Offsets(ctx)
-	var best *server
+func (g *servers) furthest(ctx context.Context) (string, error) {
+	offsets, best := g.Offsets(ctx), ""
 	for _, n := range g.inRole(service.Data) {
-		at, ok := offsets[n.Name]
-		if ok && n.Name != master && (best == nil || at > offsets[best.Name]) {
-			best = n
+		if at, ok := offsets[n.Name]; ok && n.Name != g.Lead() && (best == "" || at > offsets[best]) {
+			best = n.Name
 		}
 	}
-	if best == nil {
-		return nil, errors.New("no replica answers")
+	if best == "" {
+		return "", errors.New("no replica answers")
 	}
 	return best, nil
 }
 
 // failOver makes the sentinels fail over, even if the master is healthy.
-func (g *servers) failOver(ctx context.Context, chosen *server) (string, error) {
+func (g *servers) failOver(ctx context.Context, chosen string) (string, error) {
 	old, err := g.Leader(ctx)
 	if err != nil {
 		return "", err
 	}
-	if chosen != nil {
+	if chosen != "" {
 		restore, err := g.prefer(ctx, chosen)
 		if err != nil {
 			return "", err
@@ -138,15 +126,15 @@ func (g *servers) failOver(ctx context.Context, chosen *server) (string, error) 
 	defer cancel()
 	now := old
 	for now == old {
-		if err := g.order(ctx); err != nil {
+		if err := g.orderFailover(ctx); err != nil {
 			return "", err
 		}
 		if now, err = g.successor(ctx, old); err != nil {
 			return "", err
 		}
 	}
-	if chosen != nil && now != chosen.Name {
-		return "", fmt.Errorf("the sentinels made %s the master, not %s", now, chosen.Name)
+	if chosen != "" && now != chosen {
+		return "", fmt.Errorf("the sentinels made %s the master, not %s", now, chosen)
 	}
 	return now, nil
 }
@@ -174,11 +162,11 @@ func (g *servers) successor(ctx context.Context, old string) (string, error) {
 	return now, nil
 }
 
-// order orders a failover from the first sentinel that can do it.
-func (g *servers) order(ctx context.Context) error {
+// orderFailover orders a failover from the first sentinel that can do it.
+func (g *servers) orderFailover(ctx context.Context) error {
 	var errs []error
-	for _, s := range g.inRole(service.Witness) {
-		_, err := s.Ask(ctx, "SENTINEL", "FAILOVER", g.master)
+	for _, n := range g.inRole(service.Witness) {
+		err := g.order(ctx, n.Name, "SENTINEL", "FAILOVER", g.master)
 		// INPROG: a failover is under way at this sentinel. An order to another one would start a
 		// second failover after it.
 		if err == nil || strings.Contains(err.Error(), "INPROG") {
@@ -191,34 +179,32 @@ func (g *servers) order(ctx context.Context) error {
 
 // prefer makes the sentinels choose a replica: they prefer the lowest priority above 0. It waits until
 // all running sentinels have seen the change, and returns a function that undoes it.
-func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), err error) {
+func (g *servers) prefer(ctx context.Context, chosen string) (restore func(), err error) {
 	const name, low, usual = "replica-priority", "1", "100"
-	if _, err := chosen.Ask(ctx, "CONFIG", "SET", name, low); err != nil {
+	if err := g.order(ctx, chosen, "CONFIG", "SET", name, low); err != nil {
 		return nil, err
 	}
 	restore = func() {
 		// The change must be undone even if the caller has given up.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_, _ = chosen.Ask(ctx, "CONFIG", "SET", name, usual)
+		_ = g.order(ctx, chosen, "CONFIG", "SET", name, usual)
 	}
-	err = service.Each(g.inRole(service.Witness), func(s *server) error {
-		if !g.Host.Status(s.Name).Running {
+	err = service.Each(g.inRole(service.Witness), func(n service.Node) error {
+		if !g.Host.Status(n.Name).Running {
 			return nil
 		}
 		return service.Poll(ctx, func() error {
-			reply, err := s.Ask(ctx, "SENTINEL", "REPLICAS", g.master)
+			replicas, err := g.seen(ctx, n.Name, "REPLICAS")
 			if err != nil {
 				return err
 			}
-			list, _ := reply.([]any)
-			for _, item := range list {
-				r := pairs(item)
-				if at, _ := g.called(r["ip"], r["port"]); at == chosen && r["slave-priority"] == low {
+			for _, r := range replicas {
+				if g.called(r["ip"], r["port"]) == chosen && r["slave-priority"] == low {
 					return nil
 				}
 			}
-			return fmt.Errorf("%s has not seen that %s is preferred", s.Name, chosen.Name)
+			return fmt.Errorf("%s has not seen that %s is preferred", n.Name, chosen)
 		})
 	})
 	if err != nil {
@@ -230,30 +216,16 @@ func (g *servers) prefer(ctx context.Context, chosen *server) (restore func(), e
 
 // Offsets returns how much each data node has written or applied.
 func (g *servers) Offsets(ctx context.Context) map[string]int64 {
-	var mu sync.Mutex
-	offsets := map[string]int64{}
-	_ = service.Each(g.inRole(service.Data), func(n *server) error {
-		reply, err := n.Ask(ctx, "INFO", "replication")
+	offsets, _ := service.AskAll(ctx, g.inRole(service.Data), func(ctx context.Context, node string) (int64, error) {
+		reply, err := g.ask(ctx, node, "INFO", "replication")
 		if err != nil {
-			return err // it is omitted
+			return 0, err
 		}
-		info := map[string]string{}
-		for line := range strings.Lines(fmt.Sprint(reply)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			info[name] = value
-		}
-		field := "master_repl_offset"
+		info := fields(reply)
 		if info["role"] == "slave" {
-			field = "slave_repl_offset"
+			return strconv.ParseInt(info["slave_repl_offset"], 10, 64)
 		}
-		at, err := strconv.ParseInt(info[field], 10, 64)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		offsets[n.Name] = at
-		return nil
+		return strconv.ParseInt(info["master_repl_offset"], 10, 64)
 	})
 	return offsets
 }
@@ -265,10 +237,5 @@ func (g *servers) Nudge(ctx context.Context, master string) error {
 	if g.is(Cluster) {
 		return nil
 	}
-	n, err := g.server(master)
-	if err != nil {
-		return err
-	}
-	_, err = n.Ask(ctx, "PUBLISH", "lockbench:nudge", "")
-	return err
+	return g.order(ctx, master, "PUBLISH", "lockbench:nudge", "")
 }

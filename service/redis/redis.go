@@ -89,14 +89,5 @@ func (Service) Open(t service.Topology, h service.Host) service.Servers {
 	return open(t, h)
 }
 
-func open(t service.Topology, h service.Host) *servers {
-	g := &servers{Cluster: service.NewCluster(t, h, nil), master: masterName}
-	for _, n := range t.Nodes() {
-		g.servers = append(g.servers, &server{Node: n, group: g})
-	}
-	g.ask = g.askHost
-	return g
-}
-
 // Wire reads RESP.
 func (Service) Wire() service.Wire { return wire }

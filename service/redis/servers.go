@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -13,14 +12,14 @@ import (
 	"lockbench/service"
 )
 
-// servers are the running servers of one cluster.
+// servers are the servers of one cluster.
 type servers struct {
 	*service.Cluster
-	servers []*server
-	ask     func(ctx context.Context, node string, command ...string) (any, error)
-	master  string            // the name of the watched master
-	prefix  string            // of the keys; the names of locks follow it
-	calls   map[string]string // the nodes by the addresses by which others call them; nil: as announced
+	// ask sends a command to a node, past all faults, and returns the answer as [readAnswer] does.
+	ask    func(ctx context.Context, node string, command ...string) (any, error)
+	master string            // the name of the watched master
+	prefix string            // of the keys; the names of locks follow it
+	calls  map[string]string // the nodes by the addresses by which others call them
 
 	mu   sync.Mutex
 	lead string // the node at the address for clients of a replicated group
@@ -28,35 +27,22 @@ type servers struct {
 
 var _ service.Servers = (*servers)(nil)
 
-// server is one server.
-type server struct {
-	service.Node
-	group *servers
-}
-
-// announced returns the address of the server for others.
-func (s *server) announced() netip.AddrPort { return s.group.Host.Addr(s.Name) }
-
-// Ask asks the server directly, past all faults.
-func (s *server) Ask(ctx context.Context, command ...string) (any, error) {
-	return s.group.ask(ctx, s.Name, command...)
+func open(t service.Topology, h service.Host) *servers {
+	g := &servers{Cluster: service.NewCluster(t, h, nil), master: masterName}
+	if nodes := g.Nodes(); len(nodes) > 0 {
+		g.lead = nodes[0].Name
+	}
+	g.ask = g.askHost
+	return g
 }
 
 func (g *servers) is(t locks.Topology) bool { return g.Topology().Name == t }
 
-// Abilities are all that there are.
+// Abilities returns all that there are.
 func (g *servers) Abilities() service.Abilities {
 	return service.Abilities{
 		Promote: g.Promote, LeaderOf: g.LeaderOf, FollowersOf: g.FollowersOf, Offsets: g.Offsets, Nudge: g.Nudge,
-		TTL: g.TTL, Kept: g.Kept, ClockOffset: g.ClockOffset, Identity: g.Identity,
-		Orders: map[string]service.Order{
-			service.OrderFlush:           service.OnNode(g.Flush),
-			service.OrderEvict:           service.OnNode(g.Evict),
-			service.OrderPoison:          service.OnKey(g.Poison),
-			service.OrderCure:            service.OnKey(g.Cure),
-			service.OrderBusy:            func(ctx context.Context, to service.OrderArgs) error { return g.Busy(ctx, to.Node, to.For) },
-			service.OrderDropSubscribers: service.OnNode(g.DropSubscribers),
-		},
+		TTL: g.TTL, Kept: g.Kept, ClockOffset: g.ClockOffset, Identity: g.Identity, Orders: g.orders(),
 	}
 }
 
@@ -72,62 +58,32 @@ func (g *servers) Params() map[string]string {
 func (g *servers) Lead() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lead == "" && len(g.servers) > 0 {
-		return g.servers[0].Name
-	}
 	return g.lead
 }
 
-func (g *servers) server(name string) (*server, error) {
-	i := slices.IndexFunc(g.servers, func(s *server) bool { return s.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("there is no node %q in this cluster", name)
-	}
-	return g.servers[i], nil
+// inRole returns the nodes of one role.
+func (g *servers) inRole(role service.Role) []service.Node {
+	return slices.DeleteFunc(g.Nodes(), func(n service.Node) bool { return n.Role != role })
 }
 
-// inRole returns the servers of one role.
-func (g *servers) inRole(role service.Role) []*server {
-	var some []*server
-	for _, s := range g.servers {
-		if s.Role == role {
-			some = append(some, s)
-		}
-	}
-	return some
-}
-
-// called finds the server that others call by a host and a port.
-func (g *servers) called(host, port string) (*server, bool) {
+// called returns the node that others call by a host and a port; empty: there is none.
+func (g *servers) called(host, port string) string {
 	addr := net.JoinHostPort(host, port)
 	if g.calls != nil {
-		s, err := g.server(g.calls[addr])
-		return s, err == nil
+		return g.calls[addr]
 	}
-	for _, s := range g.servers {
-		if s.announced().String() == addr {
-			return s, true
+	for _, n := range g.Nodes() {
+		if g.Host.Addr(n.Name).String() == addr {
+			return n.Name
 		}
 	}
-	return nil, false
-}
-
-// Answers asks a server for a sign of life, past all faults.
-func (g *servers) Answers(ctx context.Context, node string) error {
-	s, err := g.server(node)
-	if err != nil {
-		return err
-	}
-	reply, err := s.Ask(ctx, "PING")
-	if err == nil && reply != "PONG" {
-		err = fmt.Errorf("%s answers PING by %v", node, reply)
-	}
-	return err
+	return ""
 }
 
 // Form joins new servers to a cluster.
 func (g *servers) Form(ctx context.Context) error {
-	if err := service.Each(g.servers, func(s *server) error { return s.pace(ctx, hurried) }); err != nil {
+	sentinels := g.inRole(service.Witness)
+	if err := service.Each(sentinels, func(n service.Node) error { return g.pace(ctx, n.Name, hurried) }); err != nil {
 		return err
 	}
 	if g.is(Cluster) {
@@ -138,29 +94,24 @@ func (g *servers) Form(ctx context.Context) error {
 	if err := service.AwaitHealthy(ctx, g); err != nil {
 		return err
 	}
-	return service.Each(g.servers, func(s *server) error { return s.pace(ctx, steady) })
+	return service.Each(sentinels, func(n service.Node) error { return g.pace(ctx, n.Name, steady) })
 }
 
-// Started sets the settings that a server loses at its end.
+// Started sets the settings that a sentinel loses at its end.
 func (g *servers) Started(ctx context.Context, node string) error {
-	s, err := g.server(node)
-	if err != nil {
-		return err
+	if slices.ContainsFunc(g.inRole(service.Witness), func(n service.Node) bool { return n.Name == node }) {
+		return g.pace(ctx, node, steady)
 	}
-	return s.pace(ctx, steady)
+	return nil
 }
 
 // Resumed makes a server that was paused follow the present master. Without sentinels, it has not
 // heard of a promotion.
 func (g *servers) Resumed(ctx context.Context, node string) error {
-	if !g.is(locks.Replicated) {
+	if !g.is(Replicated) {
 		return nil
 	}
-	s, err := g.server(node)
-	if err != nil {
-		return err
-	}
-	return g.rejoin(ctx, s)
+	return g.rejoin(ctx, node)
 }
 
 // Periods at which sentinels announce their view.
@@ -186,12 +137,9 @@ const paceRetry = 50 * time.Millisecond
 // setting, and does not promote a replica whose last answer is older than five pings. With a ping
 // every 100 ms the only replica left was refused every second time ("no good slave"), and the next
 // attempt came four seconds later.
-func (s *server) pace(ctx context.Context, publish string) error {
-	if s.Role != service.Witness {
-		return nil
-	}
+func (g *servers) pace(ctx context.Context, sentinel, publish string) error {
 	for {
-		_, err := s.Ask(ctx, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
+		err := g.order(ctx, sentinel, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
 			// A sentinel that was not scheduled for two seconds mistrusts its clock and does nothing
 			// for this time. The default is half a minute, but here the usual cause is a busy machine,
 			// not a broken clock.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"lockbench/service"
 )
@@ -25,36 +24,37 @@ import (
 func (g *servers) assemble(ctx context.Context) error {
 	nodes := g.inRole(service.Data)
 	masters := nodes[:len(nodes)/2]
+	var commands [][]string // each after the node to which it is sent
 	for i, n := range masters {
-		// Each node gets an epoch before the nodes meet, or the masters would first have to resolve
-		// which of them is older.
-		if err := told(ctx, n, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)); err != nil {
-			return fmt.Errorf("assemble the cluster: %w", err)
-		}
 		from, to := Slots*i/len(masters), Slots*(i+1)/len(masters)-1
-		if err := told(ctx, n, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)); err != nil {
-			return fmt.Errorf("assemble the cluster: %w", err)
-		}
+		commands = append(commands,
+			// Each node gets an epoch before the nodes meet, or the masters would first have to resolve
+			// which of them is older.
+			[]string{n.Name, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)},
+			[]string{n.Name, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)})
 	}
 	// All nodes meet all others: by gossip alone it takes several rounds.
 	for i, n := range nodes {
 		for _, other := range nodes[i+1:] {
-			at := other.announced()
-			if err := told(ctx, n, "CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(busPort(at.Port()))); err != nil {
-				return fmt.Errorf("assemble the cluster: %w", err)
-			}
+			at := g.Host.Addr(other.Name)
+			commands = append(commands, []string{n.Name,
+				"CLUSTER", "MEET", at.Addr().String(), fmt.Sprint(at.Port()), fmt.Sprint(busPort(at.Port()))})
 		}
 	}
-	err := service.Each(nodes[len(masters):], func(n *server) error {
+	for _, c := range commands {
+		if err := g.told(ctx, c[0], c[1:]...); err != nil {
+			return fmt.Errorf("assemble the cluster: %w", err)
+		}
+	}
+	err := service.Each(nodes[len(masters):], func(n service.Node) error {
 		master := masters[slices.Index(nodes, n)-len(masters)]
 		// The replica must have heard of its master and of the master's slots.
 		return service.Poll(ctx, func() error {
-			id, err := master.Ask(ctx, "CLUSTER", "MYID")
+			id, err := g.ask(ctx, master.Name, "CLUSTER", "MYID")
 			if err != nil {
 				return err
 			}
-			_, err = n.Ask(ctx, "CLUSTER", "REPLICATE", fmt.Sprint(id))
-			return err
+			return g.order(ctx, n.Name, "CLUSTER", "REPLICATE", fmt.Sprint(id))
 		})
 	})
 	if err != nil {
@@ -65,11 +65,11 @@ func (g *servers) assemble(ctx context.Context) error {
 
 // told repeats a command until a node confirms it. On a busy machine an answer can come too late; the
 // node then reports that it has done it already.
-func told(ctx context.Context, n *server, command ...string) error {
+func (g *servers) told(ctx context.Context, node string, command ...string) error {
 	unheard := false
 	return service.Poll(ctx, func() error {
-		_, err := n.Ask(ctx, command...)
-		var said serverError
+		err := g.order(ctx, node, command...)
+		var said ServerError
 		switch {
 		case err == nil:
 			return nil
@@ -110,8 +110,8 @@ func (m member) has(slot int) bool {
 // members returns the cluster in the view of one node. A line of the answer is
 //
 //	id ip:port@bus[,name] flags master ping pong epoch link slots...
-func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
-	reply, err := n.Ask(ctx, "CLUSTER", "NODES")
+func (g *servers) members(ctx context.Context, node string) ([]member, error) {
+	reply, err := g.ask(ctx, node, "CLUSTER", "NODES")
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +119,12 @@ func (g *servers) members(ctx context.Context, n *server) ([]member, error) {
 	for line := range strings.Lines(fmt.Sprint(reply)) {
 		words := strings.Fields(line)
 		if len(words) < 8 {
-			return nil, fmt.Errorf("%s answers CLUSTER NODES by %q", n.Name, line)
+			return nil, fmt.Errorf("%s answers CLUSTER NODES by %q", node, line)
 		}
-		m := member{id: words[0], flags: strings.Split(words[2], ","), linked: words[7] == "connected", slots: words[8:]}
+		m := member{id: words[0], name: g.called(placeOf(words[1])), flags: strings.Split(words[2], ","),
+			linked: words[7] == "connected", slots: words[8:]}
 		if words[3] != "-" {
 			m.master = words[3]
-		}
-		if s, ok := g.called(placeOf(words[1])); ok {
-			m.name = s.Name
 		}
 		all = append(all, m)
 	}
@@ -143,25 +141,19 @@ func placeOf(text string) (host, port string) {
 // agreed checks that every node sees all others well, and that all have the same view.
 func (g *servers) agreed(ctx context.Context) error {
 	nodes := g.inRole(service.Data)
-	var mu sync.Mutex
-	views := map[string]string{} // by node: the owners of slots and the masters of replicas
-	err := service.Each(nodes, func(n *server) error {
-		info, err := n.Ask(ctx, "CLUSTER", "INFO")
+	views, err := service.AskAll(ctx, nodes, func(ctx context.Context, node string) (string, error) {
+		info, err := g.ask(ctx, node, "CLUSTER", "INFO")
 		if err != nil {
-			return err
+			return "", err
 		}
 		if !strings.Contains(fmt.Sprint(info), "cluster_state:ok") {
-			return fmt.Errorf("%s reports that the cluster is not well", n.Name)
+			return "", fmt.Errorf("%s reports that the cluster is not well", node)
 		}
-		members, err := g.members(ctx, n)
+		members, err := g.members(ctx, node)
 		if err != nil {
-			return err
+			return "", err
 		}
-		view, err := seen(n.Name, members, len(nodes))
-		mu.Lock()
-		defer mu.Unlock()
-		views[n.Name] = view
-		return err
+		return viewOf(node, members, len(nodes))
 	})
 	if err != nil {
 		return err
@@ -171,11 +163,12 @@ func (g *servers) agreed(ctx context.Context) error {
 			return fmt.Errorf("%s and %s do not agree on who has what", first, n.Name)
 		}
 	}
-	return service.Each(nodes, func(n *server) error { return g.inSync(ctx, n) })
+	return service.Each(nodes, func(n service.Node) error { return g.inSync(ctx, n.Name) })
 }
 
-// seen returns the view of one node as text, or the first defect in it.
-func seen(by string, members []member, count int) (string, error) {
+// viewOf returns the view of one node as text (the owners of slots and the masters of replicas), or the first defect
+// in it.
+func viewOf(by string, members []member, count int) (string, error) {
 	if len(members) != count {
 		return "", fmt.Errorf("%s sees %d nodes, not %d", by, len(members), count)
 	}
@@ -212,15 +205,15 @@ func seen(by string, members []member, count int) (string, error) {
 }
 
 // inSync checks that a replica is connected to its master, and that a master has a replica.
-func (g *servers) inSync(ctx context.Context, n *server) error {
-	r, err := roleOf(ctx, n)
+func (g *servers) inSync(ctx context.Context, node string) error {
+	r, err := g.role(ctx, node)
 	switch {
 	case err != nil:
 		return err
 	case r.master && r.replicas == 0:
-		return fmt.Errorf("%s, a master, has no replica in sync", n.Name)
+		return fmt.Errorf("%s, a master, has no replica in sync", node)
 	case !r.master && r.state != "connected":
-		return fmt.Errorf("%s is not in sync with its master: %s", n.Name, r.state)
+		return fmt.Errorf("%s is not in sync with its master: %s", node, r.state)
 	}
 	return nil
 }
@@ -269,48 +262,38 @@ func (g *servers) FollowersOf(ctx context.Context, master string) ([]string, err
 
 // most returns the answer of more than half of the nodes that answer.
 func (g *servers) most(ctx context.Context, of func([]member) []string) ([]string, error) {
-	var mu sync.Mutex
-	votes, answers := map[string]int{}, 0
-	_ = service.Each(g.inRole(service.Data), func(n *server) error {
-		members, err := g.members(ctx, n)
-		if err != nil {
-			return err // it is omitted
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		answers++
+	answers, _ := service.AskAll(ctx, g.inRole(service.Data), g.members)
+	votes := map[string]int{}
+	for _, members := range answers {
 		if names := of(members); len(names) > 0 {
 			votes[strings.Join(names, " ")]++
 		}
-		return nil
-	})
-	for names, n := range votes {
-		if 2*n > answers {
-			return strings.Fields(names), nil
-		}
 	}
-	if answers == 0 {
+	if names, ok := service.Majority(votes, len(answers)); ok {
+		return strings.Fields(names), nil
+	}
+	if len(answers) == 0 {
 		return nil, errors.New("no node answers")
 	}
-	return nil, fmt.Errorf("no majority of the %d nodes that answer names one: they say %v", answers, votes)
+	return nil, fmt.Errorf("no majority of the %d nodes that answer names one: they say %v", len(answers), votes)
 }
 
 // failOverShard makes a replica the master of its slots, without waiting for writes that the present
 // master has not sent yet.
-func (g *servers) failOverShard(ctx context.Context, chosen *server) (string, error) {
-	if chosen == nil {
+func (g *servers) failOverShard(ctx context.Context, chosen string) (string, error) {
+	if chosen == "" {
 		return "", errors.New("a cluster has several masters: name the replica that is to take over")
 	}
-	if _, err := chosen.Ask(ctx, "CLUSTER", "FAILOVER", "FORCE"); err != nil {
+	if err := g.order(ctx, chosen, "CLUSTER", "FAILOVER", "FORCE"); err != nil {
 		return "", err
 	}
-	return chosen.Name, service.Poll(ctx, func() error {
+	return chosen, service.Poll(ctx, func() error {
 		members, err := g.members(ctx, chosen)
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(members, func(m member) bool { return m.is("myself") && m.is("master") && len(m.slots) > 0 }) {
-			return fmt.Errorf("%s was not voted in yet", chosen.Name)
+			return fmt.Errorf("%s was not voted in yet", chosen)
 		}
 		return nil
 	})
