@@ -36,6 +36,24 @@ func open(t service.Topology, h service.Host) *servers {
 	return g
 }
 
+// Controlled returns servers that are asked by a function, which sends a command to a node past all faults and
+// returns the answer in RESP. Of the host, it uses Addr, Status, Follow and Lead.
+func Controlled(t service.Topology, h service.Host, ask func(node string, command []string) (answer string, err error)) service.Servers {
+	g := open(t, h)
+	g.ask = func(_ context.Context, node string, command ...string) (any, error) {
+		answer, err := ask(node, command)
+		var reply any
+		if err == nil {
+			reply, err = readAnswer(answer)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", node, err)
+		}
+		return reply, nil
+	}
+	return g
+}
+
 func (g *servers) is(t locks.Topology) bool { return g.Topology().Name == t }
 
 // Abilities returns all that there are.

@@ -1,11 +1,9 @@
 package simredis
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
@@ -29,16 +27,16 @@ const serviceName = "master"
 
 // cluster is the simulated servers of one topology.
 type cluster struct {
-	host      *sim.Host
-	form      service.Topology
-	topology  locks.Topology // its name
-	settings  settings
-	servers   []sim.Server // all servers, data nodes and sentinels
-	seats     []*seat
-	data      []*node
-	sentinels []*sentinel
-	foreign   atomic.Bool // the lock of some client is not in the catalog
-	heard     func(name string, args []string)
+	service.Group // controls the servers, as it controls real ones
+	host          *sim.Host
+	topology      locks.Topology // its name
+	settings      settings
+	servers       []sim.Server // all servers, data nodes and sentinels
+	seats         []*seat
+	data          []*node
+	sentinels     []*sentinel
+	foreign       atomic.Bool // the lock of some client is not in the catalog
+	heard         func(name string, args []string)
 
 	// mu guards roles, replication and sentinels. It is never held during a wait or a call into a server.
 	mu      sync.Mutex
@@ -56,7 +54,8 @@ func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 		return nil, fmt.Errorf("%w: the simulation has no topology %q; those it has are single, replicated, sentinel, independent, and none for controls",
 			world.ErrUnsupportedHere, s.Topology.Name)
 	}
-	c := &cluster{host: h, form: s.Topology, topology: s.Topology.Name, heard: m.heard}
+	c := &cluster{host: h, topology: s.Topology.Name, heard: m.heard}
+	c.Group = redis.Controlled(s.Topology, control{cluster: c}, c.ask)
 	var err error
 	if c.settings, err = readSettings(s.Settings); err != nil {
 		return nil, err
@@ -91,18 +90,8 @@ func (c *cluster) seatAt(s *seat, n service.Node, subnet, port int) {
 	c.seats = append(c.seats, s)
 }
 
-func (c *cluster) Nodes() []service.Node {
-	var nodes []service.Node
-	for _, s := range c.seats {
-		nodes = append(nodes, s.Node)
-	}
-	return nodes
-}
-
 // Processes returns the processes of the nodes.
 func (c *cluster) Processes() []sim.Server { return c.servers }
-
-func (c *cluster) Topology() service.Topology { return c.form }
 
 // Opened registers a client. The scripts of locks that are not in the catalog, and of mutants, are not restricted to the
 // compared ones.
@@ -158,13 +147,4 @@ func (c *cluster) node(name string) (*node, error) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%s keeps no data", name)
-}
-
-// ClockOffset returns the error of a server's clock.
-func (c *cluster) ClockOffset(_ context.Context, name string) (time.Duration, error) {
-	s, err := c.seat(name)
-	if err != nil {
-		return 0, err
-	}
-	return s.clock.Offset(), nil
 }

@@ -167,7 +167,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	if !ok || !coveredOptions(name, args) {
 		return n.refuse(p, name, args)
 	}
-	if n.cluster.unknownScript(name, args) {
+	if !s.control && n.cluster.unknownScript(name, args) {
 		n.cluster.host.Fault("%s was sent a script that was never compared with a real server: %.120q; "+
 			"have it tried in the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
 		p.WriteError("ERR the simulation does not know this script")
@@ -369,10 +369,10 @@ func (n *node) role(p *server.Peer) {
 		return
 	}
 	state := "connect"
-	if n.online {
+	master, _ := c.node(n.following)
+	if n.online && n.source == master.life {
 		state = "connected"
 	}
-	master, _ := c.node(n.following)
 	host, port, _ := strings.Cut(master.addr, ":")
 	p.WriteRaw(fmt.Sprintf("*5\r\n$5\r\nslave\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n:%d\r\n", len(host), host, port, len(state), state, n.offset))
 }

@@ -22,20 +22,20 @@ func TestKeeper(t *testing.T) {
 		}
 		time.Sleep(time.Second) // virtual
 		for key, want := range map[string]time.Duration{"ends": 4 * time.Second, "stays": service.Forever, "short": service.Gone} {
-			ttl, node, err := c.servers.TTL(ctx, key)
+			ttl, node, err := c.servers.Abilities().TTL(ctx, key)
 			// The requests that came after it have travelled for a moment each.
 			if gone := want - ttl; err != nil || node != c.servers.data[0].Name || gone < 0 || gone > 10*time.Millisecond {
 				t.Errorf("TTL of %q: %v on %s (%v); expected %v", key, ttl, node, err, want)
 			}
 		}
-		kept, err := c.servers.Kept(ctx)
+		kept, err := c.servers.Abilities().Kept(ctx)
 		if err != nil || len(kept) != 2 || kept["stays"] != service.Forever || kept["ends"] <= 0 {
 			t.Errorf("kept %v (%v); expected what ends and what stays", kept, err)
 		}
 		if err := c.PauseNode(ctx, c.servers.data[0].Name); err != nil {
 			t.Error(err)
 		}
-		if ttl, _, err := c.servers.TTL(ctx, "ends"); err == nil {
+		if ttl, _, err := c.servers.Abilities().TTL(ctx, "ends"); err == nil {
 			t.Errorf("a frozen server said %v", ttl)
 		}
 		if err := c.ResumeNode(ctx, c.servers.data[0].Name); err != nil {
@@ -46,10 +46,10 @@ func TestKeeper(t *testing.T) {
 		for i, command := range []string{"SET a 1 PX 5000", "SET a 1 PX 9000", "SET b 1"} {
 			talk(t, c, 1).to(c.servers.data[i].addr).say(command)
 		}
-		if _, _, err := c.servers.TTL(ctx, "a"); err == nil {
+		if _, _, err := c.servers.Abilities().TTL(ctx, "a"); err == nil {
 			t.Error("no single one of independent servers keeps a key")
 		}
-		kept, err := c.servers.Kept(ctx)
+		kept, err := c.servers.Abilities().Kept(ctx)
 		if err != nil || kept["a"] < 8*time.Second || kept["b"] != service.Forever {
 			t.Errorf("kept %v (%v); expected the longest of a, and b", kept, err)
 		}

@@ -68,6 +68,7 @@ type session struct {
 	commands [][]string
 	multi    bool
 	wrote    int64 // the offset after its last write
+	control  bool  // it is the control code's, which may send any script
 	caller   *caller
 	known    bool // the caller of the connection is known
 	// met is the caller, for the goroutines of other connections.

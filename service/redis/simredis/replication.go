@@ -1,10 +1,6 @@
 package simredis
 
-import (
-	"context"
-	"errors"
-	"time"
-)
+import "time"
 
 // replicationTick is the period in which a replica requests lost data again and reports its offset.
 const replicationTick = time.Second
@@ -28,7 +24,7 @@ type replication struct {
 	asked     time.Time
 	replicas  map[string]*replica // of a master: its replicas
 	waiting   chan struct{}       // closed when a replica reports its offset
-	last      time.Time           // of a replica: the time of the last message from its master
+	priority  int                 // of this node, as sentinels see it: they prefer the lowest
 }
 
 type replica struct {
@@ -61,7 +57,7 @@ type (
 // begin starts replication when a node's process starts. The caller must hold cluster.mu.
 func (n *node) begin() {
 	n.life++
-	n.replicas, n.waiting, n.online, n.last = map[string]*replica{}, make(chan struct{}), false, time.Now()
+	n.replicas, n.waiting, n.online, n.priority = map[string]*replica{}, make(chan struct{}), false, 100
 }
 
 // follow makes the node a replica of another node. It keeps its own data until all data of the other node arrives.
@@ -199,7 +195,7 @@ func (n *node) takeWhole(from *seat, w whole) {
 		c.mu.Unlock()
 		return
 	}
-	n.online, n.source, n.offset, n.last = true, w.life, w.offset, time.Now()
+	n.online, n.source, n.offset = true, w.life, w.offset
 	n.tell(from, doneTo{w.life, w.offset})
 	c.mu.Unlock()
 	n.exec.Lock()
@@ -226,7 +222,7 @@ func (n *node) takePart(from *seat, p part) {
 		c.mu.Unlock()
 		return
 	}
-	n.offset, n.last = p.to, time.Now()
+	n.offset = p.to
 	if p.answerSoon {
 		n.tell(from, doneTo{p.life, p.to})
 	}
@@ -294,32 +290,4 @@ func (n *node) demote(master string) {
 	if was == "" {
 		n.drop()
 	}
-}
-
-// Offsets returns the number of changes that each data node has written or applied.
-func (c *cluster) Offsets(context.Context) map[string]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	offsets := map[string]int64{}
-	for _, n := range c.data {
-		if n.running() {
-			offsets[n.Name] = n.offset
-		}
-	}
-	return offsets
-}
-
-// Nudge adds a change to the master's stream that affects no key.
-func (c *cluster) Nudge(_ context.Context, master string) error {
-	n, err := c.node(master)
-	if err != nil {
-		return err
-	}
-	if !n.running() {
-		return errors.New(master + " does not answer")
-	}
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	n.replicate(nil, nil)
-	return nil
 }

@@ -62,6 +62,7 @@ type sighting struct {
 	following string
 	online    bool
 	offset    int64
+	priority  int
 }
 
 type opinion struct {
@@ -77,8 +78,7 @@ type attempt struct {
 	chosen  string // the replica that is being promoted
 	since   time.Time
 	looked  time.Time
-	forced  bool   // ordered; the master need not be down
-	prefer  string // ordered: the replica to promote
+	forced  bool // ordered; the master need not be down
 }
 
 // Messages between sentinels.
@@ -274,7 +274,8 @@ func (s *sentinel) advance(now time.Time) {
 	}
 }
 
-// choose selects the replica with the highest offset and orders it to become the master.
+// choose selects the replica with the lowest priority, of equals the one with the highest offset, and orders it to become
+// the master.
 func (s *sentinel) choose(a *attempt, now time.Time) {
 	var best *node
 	for _, n := range s.cluster.data {
@@ -282,13 +283,13 @@ func (s *sentinel) choose(a *attempt, now time.Time) {
 		if n.Name == s.master || s.isDown(n.Name, now) || seen.following == "" {
 			continue
 		}
-		if n.Name == a.prefer {
-			best = n
-			break
+		if best != nil {
+			other := s.seen[best.Name]
+			if seen.priority > other.priority || seen.priority == other.priority && seen.offset <= other.offset {
+				continue
+			}
 		}
-		if best == nil || seen.offset > s.seen[best.Name].offset {
-			best = n
-		}
+		best = n
 	}
 	if best == nil {
 		s.attempt = nil
@@ -345,5 +346,5 @@ func (s *sentinel) mend(now time.Time) {
 func (n *node) tellSentinel(to *seat) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
-	n.tell(to, pong{sighting{following: n.following, online: n.online, offset: n.offset}})
+	n.tell(to, pong{sighting{following: n.following, online: n.online, offset: n.offset, priority: n.priority}})
 }

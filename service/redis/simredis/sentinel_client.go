@@ -3,6 +3,7 @@ package simredis
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -176,16 +177,18 @@ func (s *sentinel) replicas(c *caller) string {
 		if n.Name == s.master {
 			continue
 		}
+		seen := s.seen[n.Name]
 		host, port, _ := strings.Cut(n.addr, ":")
 		link := "err"
-		if s.seen[n.Name].online {
+		if seen.online && seen.following == s.master {
 			link = "ok"
 		}
 		flags := "slave"
 		if s.isDown(n.Name, time.Now()) {
 			flags = "s_down,slave,disconnected"
 		}
-		lists = append(lists, c.fields("name", n.addr, "ip", host, "port", port, "flags", flags, "master-link-status", link))
+		lists = append(lists, c.fields("name", n.addr, "ip", host, "port", port, "flags", flags,
+			"master-link-status", link, "slave-priority", strconv.Itoa(seen.priority)))
 	}
 	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
 }

@@ -177,7 +177,7 @@ func TestReplication(t *testing.T) {
 		w.wants("SET lost 1", "+OK")
 		w.wants("WAIT 1 100", ":0")
 		_ = c.Kill(ctx, master.Name)
-		now, err := c.servers.Promote(ctx, "redis-2")
+		now, err := c.servers.Abilities().Promote(ctx, "redis-2")
 		if err != nil || now != "redis-2" {
 			t.Errorf("promote: %q, %v", now, err)
 		}
@@ -297,7 +297,7 @@ func TestIsolatedMaster(t *testing.T) {
 
 func TestPromoteBySentinels(t *testing.T) {
 	in(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
-		now, err := c.servers.Promote(ctx, "redis-3")
+		now, err := c.servers.Abilities().Promote(ctx, "redis-3")
 		if err != nil || now != "redis-3" {
 			t.Errorf("promote redis-3: %q, %v", now, err)
 		}
@@ -337,11 +337,11 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if _, err := c.servers.Promote(ctx, ""); err == nil || time.Since(began) != redis.FailoverLimit {
+		if _, err := c.servers.Abilities().Promote(ctx, ""); err == nil || time.Since(began) != redis.FailoverLimit {
 			t.Errorf("promote without replicas: %v after %s; want an error after %s", err, time.Since(began), redis.FailoverLimit)
 		}
 		time.AfterFunc(2*redis.OrderEvery, func() { _ = c.Join(ctx, links) })
-		if now, err := c.servers.Promote(ctx, ""); err != nil || now == "redis-1" {
+		if now, err := c.servers.Abilities().Promote(ctx, ""); err != nil || now == "redis-1" {
 			t.Errorf("promote, and the replicas come back: %q, %v", now, err)
 		}
 	})
