@@ -18,7 +18,6 @@ import (
 	"lockbench/internal/search"
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
-	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -91,18 +90,6 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if err := inRange(c, "parallel", parallel, math.MaxInt); err != nil {
 		return x, err
 	}
-	if w, ok := run.Find("sim"); ok {
-		if uses, err = run.Serve(uses, w); err != nil {
-			return x, err
-		}
-	}
-	if uses, err = trial.Pin(uses); err != nil {
-		return x, err
-	}
-	x = search.Exploration{Scenario: s, Lock: uses[0], Parallel: parallel, Command: simTrial()}
-	if len(x.Command) == 0 {
-		return x, errors.New("explore: cannot find the lockbench executable, which is needed to start the simulation")
-	}
 	if x.From, x.To, err = seedRange(seeds); err != nil {
 		return x, err
 	}
@@ -111,12 +98,15 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 			return x, err
 		}
 	}
-	one := *s
-	one.Locks = uses
-	if err := one.Check(); err != nil {
+	command, err := simTrial()
+	if err != nil {
 		return x, err
 	}
-	return x, (run.Options{}).Fits(&one, run.Simulation())
+	x.Parallel = parallel
+	x.Job, err = run.Prepare(c.Context(), run.Options{
+		Scenario: s, Locks: uses, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: strings.TrimSpace(versionLine()),
+	})
+	return x, err
 }
 
 // seedRange parses A..B, or one number.
@@ -141,7 +131,7 @@ func seedRange(text string) (from, to uint64, err error) {
 // explore searches, shrinks the first violation, and prints the result.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
-	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Scenario.Name, x.Lock.Name, x.From, x.To, ofShard(x.Shard))
+	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To, ofShard(x.Shard))
 	last, latest := time.Now(), time.Now()
 	total := x.Left()
 	var pace run.Pace
@@ -161,7 +151,7 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 	case errors.Is(err, world.ErrUnsupportedHere):
 		_, why, _ := strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
 		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run %s --world local --locks %s",
-			why, shellword.Quote(x.Scenario.Name), shellword.Quote(x.Lock.Name))
+			why, shellword.Quote(x.Job.Scenario.Name), shellword.Quote(x.Job.Scenario.Locks[0].Name))
 	case err != nil:
 		return err
 	}
@@ -184,7 +174,7 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 			return err
 		}
 	}
-	code := found.ExitCode(x.Scenario.Expectation(x.Lock.Name))
+	code := found.ExitCode(x.Expectation())
 	printExit(w, found, code)
 	return exitWith(code)
 }
@@ -207,9 +197,6 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 		report.Plural(small.Calls, "client operation"), report.Plural(small.Faults, "fault"), small.Runs, small.Same)
 	for _, line := range small.Counterexample.Text() {
 		_, _ = fmt.Fprintln(w, line)
-	}
-	if err := (&report.Bundle{Out: out, Dir: small.Dir}).LinkLatest(); err != nil {
-		sayTo(c.ErrOrStderr())(err.Error())
 	}
 	sayTo(w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
 	if small.Same < 3 {

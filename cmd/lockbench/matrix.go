@@ -347,7 +347,7 @@ func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.
 	places = map[string]campaign.Place{}
 	for _, name := range worlds {
 		o := f.options(c)
-		o.SimTrial = simTrial()
+		o.SimTrial = itself(simTrialName)
 		if name == external.Name {
 			o.External = f.elsewhere
 		}

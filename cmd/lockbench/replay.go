@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,11 +22,11 @@ Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compa
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
 		Args:    oneOrLatest("a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {
-			command := simTrial()
-			if len(command) == 0 {
-				return errors.New("replay: cannot find the lockbench executable, which is needed to start the simulation")
+			command, err := simTrial()
+			if err != nil {
+				return err
 			}
-			args, err := orLatest(c, args, "a results folder or a sim.json")
+			args, err = orLatest(c, args, "a results folder or a sim.json")
 			if err != nil {
 				return err
 			}

@@ -171,7 +171,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if o.Worlds, err = f.where(c); err != nil {
 		return err
 	}
-	o.Worlds.SimTrial = simTrial()
+	o.Worlds.SimTrial = itself(simTrialName)
 	o.WorldName, o.Program, o.DryRun = f.world, strings.TrimSpace(versionLine()), f.dryRun
 	job, err := run.Prepare(c.Context(), o)
 	if err != nil {

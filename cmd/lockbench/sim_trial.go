@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -26,9 +27,14 @@ func newSimTrialCommand() *cobra.Command {
 	}
 }
 
-// simTrial is the command by which the world sim runs its trials: this program, or nil if its file cannot be found.
-// Trials then run in this process.
-func simTrial() []string { return itself(simTrialName) }
+// simTrial returns the command by which the world sim runs its trials: this program.
+func simTrial() ([]string, error) {
+	command := itself(simTrialName)
+	if command == nil {
+		return nil, errors.New("cannot find the lockbench executable, which is needed to start the simulation")
+	}
+	return command, nil
+}
 
 // itself returns the command line of this program with a command, or nil if its file cannot be found.
 func itself(command string) []string {

@@ -69,6 +69,22 @@ func Prepare(ctx context.Context, o Options) (*Job, error) {
 	return j, j.meet(ctx)
 }
 
+// Only returns the job of one trial, a variation of the job's own lock.
+func (j *Job) Only(ctx context.Context, in trial.Input) (*Job, error) {
+	one := *j
+	one.Options.Seed = in.Seed
+	var err error
+	if one.Plan, err = nemesis.Draw(in.Seed, in.Episodes, in.Faults); err != nil {
+		return nil, err
+	}
+	sub, err := trial.NewSubject(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	one.subjects = []subject{{Subject: sub}}
+	return &one, sub.Introduce(ctx, j.World)
+}
+
 // choose sets the world.
 func (j *Job) choose(ctx context.Context) (err error) {
 	o := j.Options
@@ -101,15 +117,15 @@ func (j *Job) choose(ctx context.Context) (err error) {
 // parallel returns how many locks run at the same time.
 func (j *Job) parallel() int {
 	carries, known := j.World.(interface{ Carries() int })
-	world := j.World.Describe()
+	virtual := j.World.Describe().Virtual
 	switch {
-	case world.Virtual && (len(world.Enclosure) == 0 || j.Options.Opener != nil):
+	case virtual && len(j.enclosure()) == 0:
 		return 1 // a process simulates one lock at a time
 	case known && carries.Carries() == 1:
 		return 1
 	case j.Options.Parallel > 0:
 		return j.Options.Parallel
-	case world.Virtual:
+	case virtual:
 		return runtime.GOMAXPROCS(0) // no client sleeps in virtual time
 	case known:
 		return carries.Carries()
@@ -154,20 +170,13 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 		}
 		opener = &trial.Opener{Card: entry.Card, Open: open}
 	}
-	sub, err := trial.NewSubject(j.Scenario, use, opener)
-	if err != nil {
-		return nil, err
+	in := trial.NewInput(j.Scenario, use, j.Options.Seed)
+	in.NoFaults = j.Options.NoFaults
+	sub, err := trial.NewSubject(in, opener)
+	if err != nil || use.Own() && j.Options.DryRun {
+		return sub, err // without a guest's hello
 	}
-	if use.Own() && j.Options.DryRun {
-		return sub, nil // its hello is not known
-	}
-	if err := trial.Introduce(ctx, j.World, sub, j.Scenario); err != nil {
-		return nil, err
-	}
-	if !j.Options.NoFaults {
-		return sub, nemesis.Spares(j.Scenario.Faults, j.World.Sketch(sub.Spec))
-	}
-	return sub, nil
+	return sub, sub.Introduce(ctx, j.World)
 }
 
 // NotConcerned returns a line for each kind of servers with the steps of the plan that do not apply to them.

@@ -67,8 +67,8 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	}
 	sub.Spec.LogDir = logs
 	began, started := time.Now(), r.started.UTC()
-	world := r.World.Describe()
-	if world.Virtual {
+	virtual := r.World.Describe().Virtual
+	if virtual {
 		// A simulated clock starts at a fixed time, so that the same seed gives the same bytes.
 		began, started = trial.VirtualEpoch, time.Time{}
 	}
@@ -79,13 +79,12 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	defer log.Close()
 	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
 	t := &trial.Trial{
-		Scenario: r.Scenario, Subject: sub.Subject, Plan: r.Plan, Spared: r.Options.NoFaults, Seed: r.Options.Seed,
-		World: r.World, History: file, Log: log.Say, Observer: judge, Started: started,
+		Subject: sub.Subject, Plan: r.Plan, World: r.World, History: file, Log: log.Say, Observer: judge, Started: started,
 	}
 	switch {
-	case len(world.Enclosure) > 0 && r.Options.Opener == nil:
-		err = r.subprocess(ctx, world.Enclosure, use, logs, judge)
-	case world.Virtual:
+	case len(r.enclosure()) > 0:
+		err = subprocess(ctx, r.enclosure(), sub.Input, logs, judge)
+	case virtual:
 		outside := newOutside(judge)
 		t.Observer = outside
 		err = t.Run(ctx)
@@ -122,9 +121,7 @@ func onPurpose(use scenarios.LockUse) bool {
 }
 
 // subprocess runs a trial in a separate process and writes the input that replays it.
-func (r *runner) subprocess(ctx context.Context, command []string, use scenarios.LockUse, logs string, judge *lockJudge) (err error) {
-	in := trial.NewInput(r.Scenario, use, r.Options.Seed)
-	in.NoFaults = r.Options.NoFaults
+func subprocess(ctx context.Context, command []string, in trial.Input, logs string, judge *lockJudge) (err error) {
 	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs, Ask: true}}
 	if in.History, err = p.Run(ctx, judge); err != nil {
 		return err

@@ -26,6 +26,7 @@ type Options struct {
 	NoFaults       bool
 	UntilViolation bool
 	Out            string // where results go; empty: "results"
+	Folder         string // in Out; empty: the name of the scenario
 	NoLink         bool   // do not update the link to the newest run
 
 	// World must be ready. If it is nil, Prepare picks the world called WorldName, as [Pick] does, and completes Worlds
@@ -39,7 +40,8 @@ type Options struct {
 	Opener *trial.Opener
 	// InProcess runs the clients of catalog locks in this process, because the caller's program cannot serve them.
 	InProcess bool
-	Again     string
+	// Again is the command line that repeats the run. If it is empty, a simulated run names its replay.
+	Again string
 	// Program is the version of lockbench.
 	Program string
 }

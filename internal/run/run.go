@@ -10,6 +10,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
+	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
 )
 
@@ -47,7 +49,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 		o.Out = "results"
 	}
 	started := time.Now()
-	bundle, err := report.Create(o.Out, s.Name, started, o.Seed)
+	bundle, err := report.Create(o.Out, cmp.Or(o.Folder, s.Name), started, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +62,9 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	// The plan is on disk before the first trial starts.
 	if err := errors.Join(bundle.WriteScenario(s.Source), bundle.WritePlan(PlanText(o.Seed, j.Plan, s))); err != nil {
 		return nil, err
+	}
+	if o.Again == "" && len(j.enclosure()) > 0 {
+		o.Again = "lockbench replay " + shellword.Quote(bundle.Dir)
 	}
 	out := &Outcome{Bundle: bundle, Result: &report.Result{
 		Schema: report.SchemaVersion, Scenario: s.Name, About: s.About,
@@ -100,6 +105,14 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 		out.Latest = filepath.Join(o.Out, report.LatestLink)
 	}
 	return out, err
+}
+
+// enclosure returns the command of the process that each trial needs, or nil if trials run in this process.
+func (j *Job) enclosure() []string {
+	if j.Options.Opener != nil {
+		return nil
+	}
+	return j.World.Describe().Enclosure
 }
 
 // runner is the state of a running job.

@@ -31,15 +31,13 @@ import (
 // Exploration is a search through seeds in the simulation. Each seed draws its own variation
 // of a scenario and runs in its own process.
 type Exploration struct {
-	Scenario *scenarios.Scenario
-	Lock     scenarios.LockUse
+	// Job is the scenario with one lock in the simulation.
+	Job      *run.Job
 	From, To uint64 // inclusive
 	// Shard is the part of the seeds that this search takes.
 	Shard shard.Shard
 	// All continues after the first violation.
-	All bool
-	// Command runs one trial; see [trial.Subprocess].
-	Command  []string
+	All      bool
 	Parallel int // how many processes; 0: one for each processor
 	// Tell, if not nil, receives the progress, at most once for each seed.
 	Tell func(Explored)
@@ -120,6 +118,13 @@ func (e *Explored) reason(r Reason) {
 // foundMax limits how many violations a search keeps.
 const foundMax = 1000
 
+func (x Exploration) lock() scenarios.LockUse { return x.Job.Scenario.Locks[0] }
+
+// Expectation returns the scenario's expectation for the lock.
+func (x Exploration) Expectation() scenarios.Expectation {
+	return x.Job.Scenario.Expectation(x.lock().Name)
+}
+
 // Left returns how many seeds the search has.
 func (x Exploration) Left() int {
 	n := 0
@@ -148,8 +153,8 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	started := time.Now()
 	out := &Explored{
-		Explore: 1, Scenario: x.Scenario.Name, Lock: x.Lock.Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
-		Expected: x.Scenario.Expectation(x.Lock.Name).String(), Classes: map[string]int{},
+		Explore: 1, Scenario: x.Job.Scenario.Name, Lock: x.lock().Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
+		Expected: x.Expectation().String(), Classes: map[string]int{},
 	}
 	parallel := x.Parallel
 	if parallel <= 0 {
@@ -192,7 +197,7 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 			err = fmt.Errorf("judging seed %d panicked: %v", in.Seed, p)
 		}
 	}()
-	sum, err := again(ctx, x.Command, in, history, "")
+	sum, err := again(ctx, x.Job.World.Describe().Enclosure, in, history)
 	if err != nil {
 		return nil, err
 	}
@@ -200,10 +205,8 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 }
 
 // again runs the trial of an input in its own process. It returns the checksum of the history.
-func again(ctx context.Context, command []string, in trial.Input, history, logs string) (sum string, err error) {
-	return trial.Subprocess{
-		Command: command, Instructions: trial.Instructions{Input: in, History: history, Logs: logs},
-	}.Run(ctx, trial.NoObserver{})
+func again(ctx context.Context, command []string, in trial.Input, history string) (sum string, err error) {
+	return trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: history}}.Run(ctx, trial.NoObserver{})
 }
 
 // add counts a seed.
@@ -250,7 +253,7 @@ type ClassCount struct {
 	N     int
 }
 
-// ExitCode compares the result with the scenario's expectation for the lock.
+// ExitCode compares the result with the expectation.
 func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	got := scenarios.Judgement{Verdict: scenarios.Valid}
 	switch {
@@ -281,10 +284,10 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 // vary draws a seed's variation of the scenario: one episode with most of its steps, fewer clients and keys, other holds
 // and pauses, and another network.
 func (x Exploration) vary(s uint64) trial.Input {
-	in := trial.NewInput(x.Scenario, x.Lock, s)
+	in := trial.NewInput(x.Job.Scenario, x.lock(), s)
 	rng := seed.Rand(s, "explore")
 	in.Episodes = 1
-	w := x.Scenario.WorkFor(x.Lock)
+	w := in.Workload
 	in.Lock.Clients, in.Lock.Hold, in.Lock.TTL, in.Lock.Wait = 0, nil, nil, nil
 	w.Clients = between(rng, min(2, w.Clients), w.Clients)
 	w.Keys = between(rng, 1, w.Keys)

@@ -16,11 +16,15 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
+	"lockbench/internal/world/sim"
 	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/locks/goredis"
 	"lockbench/scenarios"
+	services "lockbench/service/catalog"
 )
 
 func TestMain(m *testing.M) {
@@ -29,12 +33,22 @@ func TestMain(m *testing.M) {
 	}})
 }
 
+// explore returns an exploration of one lock whose trials a command runs.
+func explore(t *testing.T, scenario, lock string, from, to uint64, command []string) Exploration {
+	t.Helper()
+	job, err := run.Prepare(t.Context(), run.Options{
+		Scenario: trialtest.Load(t, scenario), Locks: []scenarios.LockUse{{Name: lock, Use: lock}},
+		World: sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: command}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Exploration{Job: job, From: from, To: to}
+}
+
 // A seed whose process dies counts as failed.
 func TestExploreCountsTheDead(t *testing.T) {
-	x := Exploration{
-		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 4, To: 5,
-		Command: []string{"/bin/sh", "-c", "echo gone >&2; exit 1"},
-	}
+	x := explore(t, "steady", "set-nx", 4, 5, []string{"/bin/sh", "-c", "echo gone >&2; exit 1"})
 	got, err := x.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -42,17 +56,15 @@ func TestExploreCountsTheDead(t *testing.T) {
 	if len(got.Broken) != 2 || got.Broken[0].Seed != 4 || !strings.Contains(got.Broken[0].Error, "gone") {
 		t.Errorf("broken: %+v; want seeds 4 and 5 with what was said", got.Broken)
 	}
-	if code := got.ExitCode(x.Scenario.Expectation("set-nx")); code != report.ExitHarness {
+	if code := got.ExitCode(x.Expectation()); code != report.ExitHarness {
 		t.Errorf("exit code %d, want %d", code, report.ExitHarness)
 	}
 }
 
 // A search with a violation starts no other seed, not even one that a worker has already received.
 func TestExploreEndsAtTheFirst(t *testing.T) {
-	x := Exploration{
-		Scenario: trialtest.Load(t, "steady"), Lock: scenarios.LockUse{Name: "no-lock", Use: "no-lock"}, From: 1, To: 5, Parallel: 1,
-		Command: trialtest.SimTrial(t, 1),
-	}
+	x := explore(t, "steady", "no-lock", 1, 5, trialtest.SimTrial(t, 1))
+	x.Parallel = 1
 	got, err := x.Run(t.Context())
 	if err != nil || len(got.Broken) > 0 {
 		t.Fatalf("%v, broken: %+v", err, got.Broken)
@@ -64,9 +76,7 @@ func TestExploreEndsAtTheFirst(t *testing.T) {
 
 // The search finds the violation of set-nx after a failover and shrinks it; RedLock is valid.
 func TestExplore(t *testing.T) {
-	x := Exploration{
-		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 20, Command: trialtest.SimTrial(t, 1),
-	}
+	x := explore(t, "failover", "set-nx", 1, 20, trialtest.SimTrial(t, 1))
 	got, err := x.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -98,10 +108,8 @@ func TestExplore(t *testing.T) {
 
 // A RedLock with a majority of two of five nodes is violated, and the correct one is not, with the same seeds.
 func TestExploreTellsRedlocksApart(t *testing.T) {
-	x := Exploration{
-		Scenario: trialtest.Load(t, "failover"), Lock: scenarios.LockUse{Name: "redlock", Use: "redlock"}, From: 1, To: 10, All: true,
-		Command: trialtest.SimTrial(t, 1),
-	}
+	x := explore(t, "failover", "redlock", 1, 10, trialtest.SimTrial(t, 1))
+	x.All = true
 	right, err := x.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +117,7 @@ func TestExploreTellsRedlocksApart(t *testing.T) {
 	if right.Violated > 0 || len(right.Broken) > 0 || right.Tried != 10 {
 		t.Errorf("redlock: %+v; want nothing found in 10 seeds", right)
 	}
-	x.Command, x.All, x.To = []string{"/usr/bin/env", trialtest.RoleVariable + "=broken-redlock", os.Args[0]}, false, 1000
+	x = explore(t, "failover", "redlock", 1, 1000, []string{"/usr/bin/env", trialtest.RoleVariable + "=broken-redlock", os.Args[0]})
 	broken, err := x.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 			r.File, sum, file, in.History)
 	}
 	_ = os.Remove(temp)
-	if _, err := again(ctx, command, in, temp, ""); err != nil {
+	if _, err := again(ctx, command, in, temp); err != nil {
 		return r, err
 	}
 	is, err := regular.ReadFile(temp)

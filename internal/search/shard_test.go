@@ -62,10 +62,8 @@ func TestReasonsAreCountedByKind(t *testing.T) {
 // The merge of two real shards equals the search in one piece.
 func TestMergeIsTheWhole(t *testing.T) {
 	search := func(part shard.Shard) *Explored {
-		x := Exploration{
-			Scenario: trialtest.Load(t, trialtest.Quietly), Lock: scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, From: 1, To: 6, Shard: part, All: true,
-			Command: trialtest.SimTrial(t, 1),
-		}
+		x := explore(t, trialtest.Quietly, "set-nx", 1, 6, trialtest.SimTrial(t, 1))
+		x.Shard, x.All = part, true
 		e, err := x.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -9,15 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/shellword"
 	"lockbench/internal/trial"
-	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // shrinkRunsMax limits the candidates for one violation.
@@ -310,44 +307,19 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 			result.Same++
 		}
 	}
-	started := time.Now()
-	bundle, err := report.Create(out, s.best.Scenario+"-explored", started, s.best.Seed)
+	job, err := s.x.Job.Only(ctx, s.best)
 	if err != nil {
 		return nil, err
 	}
-	result.Dir = bundle.Dir
-	dir, logs, err := bundle.LockDir(s.best.Lock.Name)
+	job.Options.Folder, job.Options.Out = s.best.Scenario+"-explored", out
+	done, err := job.Run(ctx, run.NoObserver{})
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, report.HistoryFile)
-	if s.best.History, err = again(ctx, s.x.Command, s.best, file, logs); err != nil {
-		return nil, err
+	l := done.Result.Locks[0]
+	if l.Error != "" {
+		return nil, errors.New(l.Error)
 	}
-	if err := s.best.Write(dir); err != nil {
-		return nil, err
-	}
-	l, err := run.Judge(file, checker.Options{})
-	if err != nil {
-		return nil, err
-	}
-	result.Counterexample = l.Counterexample
-	plan, err := nemesis.Draw(s.best.Seed, 1, s.best.Faults)
-	if err != nil {
-		return nil, err
-	}
-	sc := s.best.AsScenario()
-	r := &report.Result{
-		Schema: report.SchemaVersion, Scenario: sc.Name, About: s.x.Scenario.About, Seed: s.best.Seed,
-		Plan: trial.PlanSteps(plan), Started: started.UTC(), Again: "lockbench replay " + shellword.Quote(bundle.Dir),
-		AsExpected: true, Locks: []report.Lock{l},
-	}
-	run.NoteWorld(r, sim.New(sim.Options{Models: services.Models()}))
-	if err := bundle.WriteScenario(s.x.Scenario.Source); err != nil {
-		return nil, err
-	}
-	if err := bundle.WritePlan(run.PlanText(s.best.Seed, plan, sc)); err != nil {
-		return nil, err
-	}
-	return result, bundle.WriteReports(r)
+	result.Dir, result.Counterexample = done.Bundle.Dir, l.Counterexample
+	return result, done.LinkError
 }

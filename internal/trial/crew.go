@@ -386,7 +386,7 @@ func (c *crew) Unknown() { c.unknown() }
 // the run; a user's lock that gets here has wrong capabilities.
 func (c *crew) Unfit(err error) {
 	err = fmt.Errorf("the lock cannot do what the workload needs: %w", err)
-	if _, known := catalog.Find(c.subject.use.Use); known {
+	if _, known := catalog.Find(c.subject.Input.Lock.Use); known {
 		err = fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
 	}
 	c.fail(err)

@@ -21,15 +21,15 @@ const inputVersion = "sim/1"
 // InputFile is the name of an input's file, in the folder of its history.
 const InputFile = "sim.json"
 
-// Input determines a trial in the simulation: the same input gives the same history, byte for byte.
+// Input describes a trial. In the simulation the same input gives the same history, byte for byte, and a run writes it
+// next to the history.
 type Input struct {
 	Sim      string                       `json:"sim"`
-	Program  string                       `json:"program,omitempty"` // the lockbench that wrote it
 	Scenario string                       `json:"scenario"`
 	Lock     scenarios.LockUse            `json:"lock"`
 	Seed     uint64                       `json:"seed"`
 	Servers  map[string]scenarios.Servers `json:"servers,omitempty"`
-	Workload scenarios.Workload           `json:"workload"`
+	Workload scenarios.Workload           `json:"workload"` // of this lock
 	Latency  sim.Latency                  `json:"latency_ns"`
 	Episodes int                          `json:"episodes"`
 	Quiet    time.Duration                `json:"quiet_ns"`
@@ -49,16 +49,8 @@ type Input struct {
 func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	return Input{
 		Sim: inputVersion, Scenario: s.Name, Lock: use, Seed: seed,
-		Servers: s.Servers, Workload: s.Workload, Latency: sim.DefaultLatency,
-		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: FaultsFor(s.Faults, use),
-	}
-}
-
-// AsScenario returns the part of the scenario that the input contains.
-func (in Input) AsScenario() *scenarios.Scenario {
-	return &scenarios.Scenario{
-		Name: in.Scenario, Locks: []scenarios.LockUse{in.Lock}, Servers: in.Servers, Workload: in.Workload,
-		Episodes: in.Episodes, Quiet: in.Quiet, Limit: in.Limit, Faults: in.Faults, NoFaults: len(in.Faults) == 0,
+		Servers: s.Servers, Workload: s.WorkFor(use), Latency: sim.DefaultLatency,
+		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: s.Faults,
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/scenarios"
+	"lockbench/nemesis"
 )
 
 // Meet starts a user's guest in a world and returns its hello.
@@ -35,27 +35,40 @@ func Meet(ctx context.Context, w world.World, client world.ClientSpec) (world.Me
 	return met, nil
 }
 
-// Introduce requests the hello of a user's guest before servers start. The guest's family decides which servers it needs;
-// its capabilities and its model go into the header of the history.
-func Introduce(ctx context.Context, w world.World, sub *Subject, s *scenarios.Scenario) error {
-	if !sub.use.Own() {
-		return sub.Settle(w)
+// Introduce requests the hello of a user's guest before servers start, and returns an error if the world cannot run the
+// lock with these faults. The guest's family decides which servers it needs; its capabilities and its model go into the
+// header of the history.
+func (sub *Subject) Introduce(ctx context.Context, w world.World) error {
+	if sub.Input.Lock.Own() {
+		if err := sub.meet(ctx, w); err != nil {
+			return err
+		}
 	}
+	if at, ok := w.(placer); ok {
+		if err := at.Place(&sub.Spec); err != nil {
+			return err
+		}
+	}
+	if sub.Input.NoFaults {
+		return nil
+	}
+	return nemesis.Spares(sub.Input.Faults, w.Sketch(sub.Spec))
+}
+
+// meet completes a guest's subject by its hello.
+func (sub *Subject) meet(ctx context.Context, w world.World) error {
 	met, err := Meet(ctx, w, sub.client)
 	if err != nil {
 		return err
 	}
 	sub.Card, sub.Hello, sub.asksLibc = met.Card(), met.Hello, met.AsksLibc
 	sub.service = cmp.Or(met.Service, sub.service)
-	if err := sub.place(s); err != nil {
+	if err := sub.place(); err != nil {
 		return err
 	}
-	refused, err := sub.asks(s.WorkFor(sub.use))
-	if err != nil {
-		return err
+	refused, err := sub.asks()
+	if err == nil && refused != nil {
+		err = fmt.Errorf("the guest %q cannot take part: %w, which its hello does not claim", cmp.Or(sub.client.Command, sub.client.Module), refused)
 	}
-	if refused != nil {
-		return fmt.Errorf("the guest %q cannot take part: %w, which its hello does not claim", cmp.Or(sub.use.Command, sub.use.Module), refused)
-	}
-	return sub.Settle(w)
+	return err
 }

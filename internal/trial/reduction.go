@@ -31,6 +31,14 @@ type Reduction struct {
 	Events int `json:"events,omitempty"`
 }
 
+// reduction returns the reduction of the trial, which is empty for a whole trial.
+func (in Input) reduction() Reduction {
+	if in.Reduction == nil {
+		return Reduction{}
+	}
+	return *in.Reduction
+}
+
 // clients returns the numbers of the clients that are opened at the start.
 func (r Reduction) clients(n int) []int {
 	if len(r.Clients) > 0 {

@@ -103,32 +103,19 @@ func (given Instructions) do(ctx context.Context, w world.World, observer Observ
 // Do runs the trial in this process. It writes the history to history and the harness's log
 // to say. logs is the folder for the logs of servers; empty: no logs.
 func (in Input) Do(ctx context.Context, w world.World, observer Observer, history io.Writer, logs string, say func(line string)) error {
-	s := in.AsScenario()
-	sub, err := NewSubject(s, in.Lock, nil)
+	sub, err := NewSubject(in, nil)
 	if err != nil {
 		return err
 	}
-	if err := Introduce(ctx, w, sub, s); err != nil {
+	if err := sub.Introduce(ctx, w); err != nil {
 		return err
 	}
-	if !in.NoFaults {
-		if err := nemesis.Spares(s.Faults, w.Sketch(sub.Spec)); err != nil {
-			return err
-		}
-	}
-	plan, err := nemesis.Draw(in.Seed, s.Episodes, s.Faults)
+	plan, err := nemesis.Draw(in.Seed, in.Episodes, in.Faults)
 	if err != nil {
 		return err
 	}
 	sub.Spec.LogDir = logs
-	t := &Trial{
-		Scenario: s, Subject: sub, Plan: plan, Spared: in.NoFaults, Seed: in.Seed, World: w,
-		History: history, Log: say, Observer: observer,
-	}
-	if r := in.Reduction; r != nil {
-		t.Reduced, t.Reduction = true, *r
-	}
-	return t.Run(ctx)
+	return (&Trial{Subject: sub, Plan: plan, World: w, History: history, Log: say, Observer: observer}).Run(ctx)
 }
 
 // summed computes the checksum of a history while it is written.

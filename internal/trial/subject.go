@@ -23,8 +23,8 @@ import (
 type Subject struct {
 	locks.Card
 	Hello   guest.Hello // of a guest, after Introduce
-	own     bool        // a user's lock, whose author reads the notes
-	use     scenarios.LockUse
+	Input   Input
+	own     bool   // a user's lock, whose author reads the notes
 	service string // the lock service that it uses
 	// writesTime reports that clients write their wall clock to servers. It is unknown, and false, for a user's lock.
 	writesTime bool
@@ -33,16 +33,15 @@ type Subject struct {
 	client     world.ClientSpec
 	workload   workloads.Workload
 	keys       []string
-	clients    int
 	ttl        time.Duration
 }
 
 // NewSubject decides which servers a lock runs on and which operations its clients do. For a user's guest that is known
-// only after [Introduce].
-func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Subject, error) {
-	w := s.WorkFor(use)
+// only after [Subject.Introduce].
+func NewSubject(in Input, own *Opener) (*Subject, error) {
+	use := in.Lock
 	// A user's lock is for the first service unless it names another one.
-	sub := &Subject{own: own != nil || use.Own(), use: use, service: services.All()[0].Name(), clients: w.Clients}
+	sub := &Subject{Input: in, own: own != nil || use.Own(), service: services.All()[0].Name()}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
 	if known && entry.Service != "" {
@@ -65,10 +64,10 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 			sub.client.Opener = shared
 		}
 	}
-	if err := sub.place(s); err != nil {
+	if err := sub.place(); err != nil {
 		return nil, err
 	}
-	refused, err := sub.asks(w)
+	refused, err := sub.asks()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +79,8 @@ func NewSubject(s *scenarios.Scenario, use scenarios.LockUse, own *Opener) (*Sub
 
 // asks decides which operations the clients do, by the lock's capabilities. refused is an operation that the lock does not
 // support.
-func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
+func (s *Subject) asks() (refused, err error) {
+	w, use := s.Input.Workload, s.Input.Lock
 	work, ok := workloads.Find(w.Name)
 	if !ok {
 		return nil, fmt.Errorf("no workload is called %q", w.Name)
@@ -89,12 +89,12 @@ func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 	switch {
 	case s.Claims.Leaseless():
 		// The scenario's ttl is for locks that have leases. A ttl of this lock itself is an error if it has none.
-		if ttl := s.use.TTL; ttl != nil && *ttl > 0 {
+		if ttl := use.TTL; ttl != nil && *ttl > 0 {
 			return nil, fmt.Errorf("%w: the locks of %s end with a connection, so it has no lease of %v; remove its ttl and it takes part",
-				world.ErrUnsupportedHere, s.use.Name, *ttl)
+				world.ErrUnsupportedHere, use.Name, *ttl)
 		}
 		s.ttl = 0
-	case s.Family == locks.Control && !s.use.Own():
+	case s.Family == locks.Control && !use.Own():
 		// A lock without servers has no lease. A ttl would only add deadlines to the history that do not exist.
 		s.ttl = 0
 	}
@@ -105,8 +105,10 @@ func (s *Subject) asks(w scenarios.Workload) (refused, err error) {
 }
 
 // place chooses the topology of the lock by its service and family.
-func (s *Subject) place(of *scenarios.Scenario) error {
-	s.Spec = world.Spec{Topology: service.None, Clients: s.clients, Modules: s.use.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc}
+func (s *Subject) place() error {
+	s.Spec = world.Spec{
+		Topology: service.None, Clients: s.Input.Workload.Clients, Modules: s.client.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc,
+	}
 	if s.Family == locks.Control {
 		return nil
 	}
@@ -114,7 +116,7 @@ func (s *Subject) place(of *scenarios.Scenario) error {
 	if !ok {
 		return fmt.Errorf("no lock service is called %q", s.service)
 	}
-	servers := of.ServersFor(s.use, s.service)
+	servers := (&scenarios.Scenario{Servers: s.Input.Servers}).ServersFor(s.Input.Lock, s.service)
 	topology, ok := servers.Topology.Find(s.Family, on)
 	if !ok {
 		return fmt.Errorf("%s has no topology for a lock of the family %s", s.service, s.Family)
@@ -127,14 +129,6 @@ func (s *Subject) place(of *scenarios.Scenario) error {
 type placer interface {
 	// Place puts them into a spec in the place of those that it asks for, or returns why the lock cannot use them.
 	Place(s *world.Spec) error
-}
-
-// Settle replaces the servers that the scenario requires if the world already has servers.
-func (s *Subject) Settle(w world.World) error {
-	if at, ok := w.(placer); ok {
-		return at.Place(&s.Spec)
-	}
-	return nil
 }
 
 // KnownService returns an error if there is no lock service with the name. An empty name is valid.

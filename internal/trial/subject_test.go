@@ -21,11 +21,11 @@ func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := &Opener{Card: locks.Card{Claims: locks.Claims{Bounded: true}}, Open: control.OpenNoLock}
-	if _, err := NewSubject(s, s.Locks[0], own); err == nil || !strings.Contains(err.Error(), "re-entry") {
+	if _, err := NewSubject(NewInput(s, s.Locks[0], 1), own); err == nil || !strings.Contains(err.Error(), "re-entry") {
 		t.Errorf("a lock that does not claim re-entry: %v", err)
 	}
 	own.Claims.Reentrant = true
-	if _, err := NewSubject(s, s.Locks[0], own); err != nil {
+	if _, err := NewSubject(NewInput(s, s.Locks[0], 1), own); err != nil {
 		t.Error(err)
 	}
 }
@@ -50,7 +50,7 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		own := &Opener{Card: locks.Card{Claims: test.claims}, Open: control.OpenNoLock}
-		sub, err := NewSubject(s, s.Locks[0], own)
+		sub, err := NewSubject(NewInput(s, s.Locks[0], 1), own)
 		if errors.Is(err, world.ErrUnsupportedHere) != test.none || err != nil && !test.none {
 			t.Errorf("%s with %+v: %v, want it unsupported: %t", test.lock, test.claims, err, test.none)
 		}
@@ -67,19 +67,19 @@ func TestOwnLockIsForItsService(t *testing.T) {
 		t.Fatal(err)
 	}
 	for said, want := range map[string]string{"": "redis", "etcd": "etcd"} {
-		sub, err := NewSubject(s, scenarios.LockUse{Name: "mine"}, &Opener{Service: said, Open: control.OpenNoLock})
+		sub, err := NewSubject(NewInput(s, scenarios.LockUse{Name: "mine"}, 1), &Opener{Service: said, Open: control.OpenNoLock})
 		if err != nil || sub.Spec.Service.Name() != want {
 			t.Errorf("a Go lock for %q runs on %+v (%v), want %s", said, sub, err, want)
 		}
 		use := scenarios.LockUse{Name: "mine", Command: "./mine"}
-		if sub, err = NewSubject(s, use, nil); err != nil {
+		if sub, err = NewSubject(NewInput(s, use, 1), nil); err != nil {
 			t.Fatal(err)
 		}
-		err = Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: said}}, sub, s)
+		err = sub.Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: said}})
 		if err != nil || sub.Spec.Service.Name() != want {
 			t.Errorf("a guest for %q runs on %+v (%v), want %s", said, sub, err, want)
 		}
-		err = Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: "foo"}}, sub, s)
+		err = sub.Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: "foo"}})
 		if err == nil || !strings.Contains(err.Error(), `no lock service is called "foo"; known are `) {
 			t.Errorf("a guest for an unknown service: %v", err)
 		}
@@ -93,6 +93,8 @@ type greeter struct {
 }
 
 func (greeter) Describe() world.Description { return world.Description{Commands: true} }
+
+func (greeter) Sketch(s world.Spec) world.Sketch { return world.NewSketch(s) }
 
 func (g greeter) Meet(context.Context, world.ClientSpec) (world.Met, error) {
 	return world.Met{Hello: g.hello}, nil

@@ -23,7 +23,6 @@ import (
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/scenarios"
 	"lockbench/workloads"
 )
 
@@ -52,19 +51,13 @@ const (
 
 // Trial is one lock on one cluster under one plan.
 type Trial struct {
-	Scenario *scenarios.Scenario
 	Subject  *Subject
 	Plan     nemesis.Plan
-	Spared   bool // --no-faults
-	Seed     uint64
 	World    world.World
 	History  io.Writer
 	Log      func(string)
 	Observer Observer
 	Started  time.Time
-	// Reduced reports that the trial is reduced, so that the judge expects no number of grants.
-	Reduced   bool
-	Reduction Reduction
 	// Missteps are mistakes of clients that are not part of the history.
 	Missteps Missteps
 
@@ -86,22 +79,24 @@ func (t *Trial) Run(ctx context.Context) error {
 		}
 	}()
 	t.Missteps.Hello(t.Subject.Hello)
-	t.Subject.Spec.Seed = t.Seed
+	in := t.Subject.Input
+	reduction := in.reduction()
+	t.Subject.Spec.Seed = in.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
 	plan := t.Plan.For(t.World.Sketch(t.Subject.Spec))
-	if t.Spared {
+	if in.NoFaults {
 		plan = plan.Spared("--no-faults")
 	}
 	return t.World.Run(ctx, t.Subject.Spec, func(ctx context.Context, c world.Cluster) (err error) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		t.pace = paceOf(c)
-		t.recorder, err = history.New(t.Reduction.writer(t.History), t.header(plan), t.pace.writeEvery())
+		t.recorder, err = history.New(reduction.writer(t.History), t.header(plan), t.pace.writeEvery())
 		if err != nil {
 			return fmt.Errorf("begin the history: %w", err)
 		}
 		defer func() { err = errors.Join(err, t.recorder.Close()) }()
-		t.Reduction.cutAfter(ctx, t.pace, t.recorder, cancel)
+		reduction.cutAfter(ctx, t.pace, t.recorder, cancel)
 		go func() {
 			select {
 			case <-t.recorder.Failed():
@@ -119,7 +114,7 @@ func (t *Trial) Run(ctx context.Context) error {
 		crew := t.crew(c, plan, cancel)
 		work, stopWork := context.WithCancel(ctx)
 		defer stopWork()
-		if err := crew.start(work, t.Subject.clients); err != nil {
+		if err := crew.start(work, in.Workload.Clients); err != nil {
 			stopWork()
 			crew.stop()
 			return err
@@ -140,29 +135,30 @@ func (t *Trial) Run(ctx context.Context) error {
 
 // header returns the header of the history: the facts about the trial that the judge needs.
 func (t *Trial) header(plan nemesis.Plan) history.Header {
-	bounds := &history.Bounds{GrantsBefore: grantsBefore, GrantsAfter: grantsAfter, Episodes: t.Scenario.Episodes}
+	in := t.Subject.Input
+	bounds := &history.Bounds{GrantsBefore: grantsBefore, GrantsAfter: grantsAfter, Episodes: in.Episodes}
 	// A lock under test is judged only if a step of the plan applies to its servers, or if the user asked for no faults.
 	// Controls have no servers and are always judged.
 	control := t.Subject.Spec.Topology.Name == locks.None
-	if plan.Concerns() || len(plan) > 0 && !t.Spared && !control {
+	if plan.Concerns() || len(plan) > 0 && !in.NoFaults && !control {
 		bounds.Bites = 1
 	}
-	if t.Reduced {
+	if in.Reduction != nil {
 		bounds = nil // a reduced trial need not reach the bounds
 	}
 	return history.Header{
-		Lockbench: history.Version, Scenario: t.Scenario.Name, Lock: t.Subject.use.Name,
-		Topology: string(t.Subject.Spec.Topology.Name), World: t.World.Name(), Seed: t.Seed, Started: t.Started,
-		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Module: t.Subject.use.Sum, Bounds: bounds, Plan: PlanSteps(plan),
+		Lockbench: history.Version, Scenario: in.Scenario, Lock: in.Lock.Name,
+		Topology: string(t.Subject.Spec.Topology.Name), World: t.World.Name(), Seed: in.Seed, Started: t.Started,
+		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Module: in.Lock.Sum, Bounds: bounds, Plan: PlanSteps(plan),
 	}
 }
 
 func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCauseFunc) *crew {
 	return &crew{
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
-		subject: t.Subject, seed: t.Seed,
+		subject: t.Subject, seed: t.Subject.Input.Seed,
 		limit: answerLimit + plan.Longest(), openLimit: guest.OpenLimit + plan.Longest(),
-		log: t.Log, missteps: &t.Missteps, reduction: t.Reduction, fail: func(err error) { fail(err) },
+		log: t.Log, missteps: &t.Missteps, reduction: t.Subject.Input.reduction(), fail: func(err error) { fail(err) },
 		granted: func(m workloads.Moment) {
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)
@@ -192,8 +188,8 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		return nil
 	}
 	runner := &nemesis.Runner{Cluster: c, Crew: crew, Triggers: crew.triggers, EventLimit: eventLimit, Note: t.note}
-	start := time.Now()
-	for n := 1; n <= t.Scenario.Episodes; n++ {
+	start, in := time.Now(), t.Subject.Input
+	for n := 1; n <= in.Episodes; n++ {
 		record(history.Episode{Number: n})
 		t.Observer.Episode(n)
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
@@ -209,7 +205,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		}
 		spent := time.Since(start)
 		// Enough judges the history, so it is called last: a trial that ends anyway is judged once, at its end.
-		last := n == t.Scenario.Episodes || spent+spent/time.Duration(n) > t.Scenario.Limit || t.ends(n)
+		last := n == in.Episodes || spent+spent/time.Duration(n) > in.Limit || t.ends(n)
 		t.servers.commands(c, crew.Clients())
 		t.quiet(ctx, last)
 		t.servers.commands(c, crew.Clients())
@@ -230,8 +226,8 @@ func (t *Trial) ends(episode int) bool {
 func (t *Trial) warm(ctx context.Context) {
 	deadline := time.Now().Add(warmLimit)
 	want := WarmGrants
-	if t.Reduced {
-		want = t.Reduction.Warm
+	if r := t.Subject.Input.Reduction; r != nil {
+		want = r.Warm
 	}
 	var since time.Time // hopeless since then
 	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
@@ -277,12 +273,12 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 // again, as far as a lease allows: a dead holder's lock expires with its lease.
 func (t *Trial) quiet(ctx context.Context, last bool) {
 	t.recorder.Record(history.Probed(history.QuietBegins))
-	begin := time.Now()
+	begin, in := time.Now(), t.Subject.Input
 	before := t.grants.Load()
-	pause(ctx, t.Scenario.Quiet)
-	limit := begin.Add(max(t.Scenario.Quiet, t.Subject.ttl+progressSlack))
+	pause(ctx, in.Quiet)
+	limit := begin.Add(max(in.Quiet, t.Subject.ttl+progressSlack))
 	for last && time.Now().Before(limit) {
-		if t.grants.Load()-before >= grantsAfter && t.keyed.since(begin) == t.Scenario.Workload.Keys {
+		if t.grants.Load()-before >= grantsAfter && t.keyed.since(begin) == in.Workload.Keys {
 			break
 		}
 		if !pause(ctx, 20*time.Millisecond) {

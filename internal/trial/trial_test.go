@@ -20,13 +20,13 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err) // exists on Linux, where world local runs
 	}
 	s := trialtest.Load(t, trialtest.Quietly)
-	sub, err := NewSubject(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, nil)
+	sub, err := NewSubject(NewInput(s, scenarios.LockUse{Name: "in-process", Use: "in-process"}, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sub.Spec.LogDir = t.TempDir()
 	trial := &Trial{
-		Scenario: s, Subject: sub, World: w, History: full, Log: func(line string) { t.Log(line) },
+		Subject: sub, World: w, History: full, Log: func(line string) { t.Log(line) },
 		Observer: NoObserver{}, Started: time.Now(),
 	}
 	err = trial.Run(t.Context())

@@ -57,7 +57,7 @@ func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Episodes = 1
+	s.Episodes, s.Faults = 1, trial.FaultsFor(s.Faults, use)
 	in := trial.NewInput(s, use, uint64(seed))
 	if cut > 0 {
 		in.Reduction = &trial.Reduction{Warm: 5, Cut: cut}
