@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,58 @@ type progress struct {
 	courses []course // one for each lock, in the order of the scenario
 }
 
+// course is the progress of one lock.
+type course struct {
+	lock    string
+	state   courseState
+	latest  time.Duration // start of the current episode, or of the servers before the first, counted from the start of the run
+	episode int           // from 1; 0 before the first
+	granted bool
+	odd     bool // violated, against the expectation
+}
+
+type courseState int
+
+const (
+	waiting courseState = iota
+	underWay
+	over
+)
+
+// forecast estimates the end of a run: from the plan until an episode is finished, then from the finished episodes.
+type forecast struct {
+	guess    time.Duration // the duration of an episode by the plan; 0: unknown
+	episodes int           // of each lock
+	limit    time.Duration // of all episodes of one lock
+	slots    int           // how many locks run side by side
+	pace     Pace          // of finished episodes
+}
+
+// end returns when the run ends, counted from its start, or 0 if that is not known yet.
+func (f *forecast) end(now time.Duration, all []course) time.Duration {
+	episodes, locks := 0, 0
+	var begun time.Duration // of the running episodes
+	for _, c := range all {
+		if c.state == over {
+			continue
+		}
+		locks++
+		episodes += f.episodes - max(0, c.episode-1)
+		if c.state == underWay {
+			begun += now - c.latest
+		}
+	}
+	if locks == 0 {
+		return now
+	}
+	left := cmp.Or(f.pace.Left(map[string]int{"": episodes}), time.Duration(episodes)*f.guess)
+	if left == 0 {
+		return 0
+	}
+	left = max(0, min(left, time.Duration(locks)*f.limit)-begun)
+	return now + left/time.Duration(min(locks, max(f.slots, 1)))
+}
+
 // newProgress starts sending ticks. They stop when end is called.
 func (r *runner) newProgress(to Observer) *progress {
 	s := r.Scenario
@@ -63,7 +116,7 @@ func (r *runner) newProgress(to Observer) *progress {
 		p.episodes = 0
 	}
 	if !r.World.Describe().Virtual {
-		p.forecast.start, p.forecast.episode = settleGuess, r.Plan.Longest()+s.Quiet+settleGuess
+		p.forecast.guess = r.Plan.Longest() + s.Quiet + settleGuess
 	}
 	for _, use := range s.Locks {
 		p.courses = append(p.courses, course{lock: use.Name})
@@ -133,16 +186,21 @@ func (p *progress) update(lock string, change func(c *course, now time.Duration)
 }
 
 func (p *progress) lockBegins(lock string) {
-	p.update(lock, func(c *course, now time.Duration) { c.state, c.began = underWay, now })
+	p.update(lock, func(c *course, now time.Duration) { c.state, c.latest = underWay, now })
 }
 
 func (p *progress) episodeBegins(lock string, n int) {
 	p.update(lock, func(c *course, now time.Duration) {
-		if c.episode == 0 {
-			c.first = now
-		}
+		p.ended(c, now)
 		c.episode, c.latest = n, now
 	})
+}
+
+// ended records the duration of the current episode of a lock.
+func (p *progress) ended(c *course, now time.Duration) {
+	if c.episode > 0 {
+		p.forecast.pace.Add("", now-c.latest)
+	}
 }
 
 func (p *progress) grant(lock string) {
@@ -158,7 +216,8 @@ func (p *progress) violated(lock string, expected bool) {
 // lockEnds records the final verdict of a lock.
 func (p *progress) lockEnds(l *report.Lock) {
 	p.update(l.Lock, func(c *course, now time.Duration) {
-		c.state, c.ended = over, now
+		p.ended(c, now)
+		c.state = over
 		c.odd = l.Verdict == checker.Violated && !l.AsExpected
 	})
 }

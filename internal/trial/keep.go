@@ -20,51 +20,41 @@ const (
 	leftLease = time.Minute
 )
 
-// serverProbe queries the state of the servers, which the judge compares with the answers that clients got.
-type serverProbe interface {
-	// granted offers a grant for a query. It does not wait.
-	granted(m workloads.Moment)
-	// watch queries the TTL of offered grants until ctx ends.
-	watch(ctx context.Context)
-	// left records which keys outlive any lease after all clients are gone, and which of them expire.
-	left(ctx context.Context, lease time.Duration)
-	// commands records how many commands each client has sent so far.
-	commands(c world.Cluster, clients []int)
-}
-
-// probeServers returns the probe of a cluster.
-func probeServers(c world.Cluster, record func(history.Event)) serverProbe {
-	servers := c.Abilities()
-	if servers.TTL == nil || len(c.Nodes()) == 0 {
-		return noProbe{}
-	}
-	return &keeperProbe{servers: servers, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
-}
-
-// noProbe is the probe of a cluster whose servers cannot be queried.
-type noProbe struct{}
-
-func (noProbe) granted(workloads.Moment)            {}
-func (noProbe) watch(context.Context)               {}
-func (noProbe) left(context.Context, time.Duration) {}
-func (noProbe) commands(world.Cluster, []int)       {}
-
-// keeperProbe queries servers on connections that faults do not affect, and rarely enough not to slow down clients.
-type keeperProbe struct {
+// serverProbe queries the state of the servers, which the judge compares with the answers that clients got. It uses
+// connections that faults do not affect, and queries rarely enough not to slow down clients. Nil is the probe of servers
+// that cannot be queried.
+type serverProbe struct {
 	servers service.Abilities
 	record  func(history.Event)
 	pace    pace
 	grants  chan workloads.Moment
 }
 
-func (k *keeperProbe) granted(m workloads.Moment) {
+// probeServers returns the probe of a cluster.
+func probeServers(c world.Cluster, record func(history.Event)) *serverProbe {
+	servers := c.Abilities()
+	if servers.TTL == nil || len(c.Nodes()) == 0 {
+		return nil
+	}
+	return &serverProbe{servers: servers, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
+}
+
+// granted offers a grant for a query. It does not wait.
+func (k *serverProbe) granted(m workloads.Moment) {
+	if k == nil {
+		return
+	}
 	select {
 	case k.grants <- m:
 	default:
 	}
 }
 
-func (k *keeperProbe) watch(ctx context.Context) {
+// watch queries the TTL of offered grants until ctx ends.
+func (k *serverProbe) watch(ctx context.Context) {
+	if k == nil {
+		return
+	}
 	for {
 		var m workloads.Moment
 		select {
@@ -91,7 +81,11 @@ func (k *keeperProbe) watch(ctx context.Context) {
 	}
 }
 
-func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
+// left records which keys outlive any lease after all clients are gone, and which of them expire.
+func (k *serverProbe) left(ctx context.Context, lease time.Duration) {
+	if k == nil {
+		return
+	}
 	if lease == 0 {
 		lease = leftLease
 	}
@@ -115,7 +109,11 @@ func (k *keeperProbe) left(ctx context.Context, lease time.Duration) {
 	k.record(history.Probed(history.Left{Names: names, Ending: ending}))
 }
 
-func (k *keeperProbe) commands(c world.Cluster, clients []int) {
+// commands records how many commands each client has sent so far.
+func (k *serverProbe) commands(c world.Cluster, clients []int) {
+	if k == nil {
+		return
+	}
 	// When a fault ends, clients continue in the same instant.
 	k.pace.settle("commands")
 	for _, id := range clients {

@@ -67,7 +67,7 @@ type Trial struct {
 	unknown  atomic.Int64 // acquires of unknown outcome
 	promoted atomic.Bool  // a fault is promoting a node
 	keyed    keyTimes
-	servers  serverProbe
+	servers  *serverProbe
 	calm     bool // the last recovery period is over
 }
 
