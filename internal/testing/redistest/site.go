@@ -83,7 +83,7 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 		must(t, s.proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
 		for i := range (redis.Service{}).Ports(s.Topology) - 1 {
 			next := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+uint16(i)+1) }
-			_, err := s.proxy.AddListenerTo("", n.Name, next(node.announced), next(node.real))
+			_, err := s.proxy.AddListener("", n.Name, next(node.announced), next(node.real))
 			must(t, err)
 		}
 		dir := filepath.Join(s.Dir, n.Name)

@@ -125,7 +125,9 @@ func (c *Cluster) start(ctx context.Context) error {
 		}
 	}
 	if c.HasLeaderAddress() {
-		c.Proxy.NameService(cluster.LeaderName, c.First())
+		if err := c.Proxy.AddService(cluster.LeaderName, netip.AddrPort{}, c.First()); err != nil {
+			return err
+		}
 	}
 	return c.Form(ctx)
 }

@@ -100,7 +100,7 @@ func (c *Cluster) openRelay(l world.Link) error {
 		if i > 0 {
 			real = cluster.After(to.announced, i)
 		}
-		relay, err := c.Proxy.AddListenerTo(l.From, l.To, netip.AddrPortFrom(c.subnet.gateway(), 0), real)
+		relay, err := c.Proxy.AddListener(l.From, l.To, netip.AddrPortFrom(c.subnet.gateway(), 0), real)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (c *Cluster) openRelay(l world.Link) error {
 // elsewhere.
 func (c *Cluster) tryRelay(ctx context.Context) error {
 	n := c.nodes[0]
-	relay, err := c.Proxy.AddListenerTo(n.Name, n.Name, netip.AddrPortFrom(c.subnet.gateway(), 0), n.addr())
+	relay, err := c.Proxy.AddListener(n.Name, n.Name, netip.AddrPortFrom(c.subnet.gateway(), 0), n.addr())
 	if err != nil {
 		return fmt.Errorf("listen where containers could reach this machine: %w", err)
 	}

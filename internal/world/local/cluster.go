@@ -104,7 +104,7 @@ func (b *backend) setPeers(all []service.Node) (err error) {
 				case k == v || c.Topology().Proxied:
 					at = own
 				case c.Topology().Views:
-					at, err = c.Proxy.AddListenerTo(viewer.Name, n.Name, netip.AddrPortFrom(b.block.view(v+1), 0), own)
+					at, err = c.Proxy.AddListener(viewer.Name, n.Name, netip.AddrPortFrom(b.block.view(v+1), 0), own)
 					if err != nil {
 						return err
 					}
@@ -157,9 +157,7 @@ func (b *backend) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 		s.LocalAddr = ip.String()
 		return s, err
 	case !c.Topology().Discovers:
-		return c.StoreAt(func(target string) (netip.AddrPort, error) {
-			return c.Proxy.AddListener(name, target, netip.AddrPortFrom(ip, 0))
-		})
+		return c.StoreAt(func(target string) (netip.AddrPort, error) { return c.ListenerFor(name, target) })
 	}
 	if err := c.Owners.Ready(); err != nil {
 		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, this guest does not bind its "+

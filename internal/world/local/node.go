@@ -88,7 +88,7 @@ func (b *backend) addNode(n service.Node, k int) error {
 		return err
 	}
 	for i := range c.Ports() - 1 {
-		_, err := c.Proxy.AddListenerTo("", n.Name, cluster.After(place.Announced, i+1), cluster.After(node.real, i+1))
+		_, err := c.Proxy.AddListener("", n.Name, cluster.After(place.Announced, i+1), cluster.After(node.real, i+1))
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type conn struct {
 	near     *net.TCPConn // accepted
 	from     netip.Addr   // the dialler's own IP; invalid if it has none
 	to       netip.AddrPort
-	service  string // the service address that the client dialled, or empty
+	service  *end // the service that the client dialled; nil: a node
 	name     world.Link
 	up, down *flow
 	requests io.Writer // parses requests to count them; nil: not counted
@@ -68,13 +68,12 @@ func (c *conn) serve() {
 	c.proxy.mu.Unlock()
 }
 
-// connect dials the node once the link lets it, and reports whether it did. If the client gives
-// up before a cut link is joined, the node is never dialled and sees none of its bytes.
-func (c *conn) connect() bool {
+// await waits until the state of a link lets something pass. It reports whether the connection is still there then.
+func (c *conn) await(l *link, passes func(*state) bool) bool {
 	for {
-		st := c.up.link.state.Load()
-		if !st.held() {
-			break
+		st := l.state.Load()
+		if passes(st) {
+			return true
 		}
 		select {
 		case <-st.changed:
@@ -84,6 +83,14 @@ func (c *conn) connect() bool {
 		case <-c.killed:
 			return false
 		}
+	}
+}
+
+// connect dials the node once the link lets it, and reports whether it did. If the client gives
+// up before a cut link is joined, the node is never dialled and sees none of its bytes.
+func (c *conn) connect() bool {
+	if !c.await(c.up.link, func(st *state) bool { return !st.held() }) {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.proxy.options.DialLimit)
 	defer cancel()
@@ -122,19 +129,8 @@ func (c *conn) dial(ctx context.Context) (net.Conn, error) {
 
 // refuse resets a connection whose node cannot be reached, once the link lets the reset pass.
 func (c *conn) refuse(err error) {
-	for {
-		st := c.down.link.state.Load()
-		if !st.held() && !st.dropping {
-			break
-		}
-		select {
-		case <-st.changed:
-		case <-c.up.queue.ended:
-			c.kill()
-			return
-		case <-c.killed:
-			return
-		}
+	if !c.await(c.down.link, func(st *state) bool { return !st.held() && !st.dropping }) {
+		return
 	}
 	c.proxy.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))
 	_ = c.near.SetLinger(0)
@@ -161,10 +157,8 @@ func (c *conn) reset() {
 	c.mu.Lock()
 	if !c.dead {
 		_ = c.near.SetLinger(0)
-		if c.far != nil {
-			if far, ok := c.far.(*net.TCPConn); ok {
-				_ = far.SetLinger(0)
-			}
+		if far, ok := c.far.(*net.TCPConn); ok {
+			_ = far.SetLinger(0)
 		}
 	}
 	c.mu.Unlock()

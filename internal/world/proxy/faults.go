@@ -39,7 +39,10 @@ func (p *Proxy) Thaw(name string) { p.setFrozen(name, false) }
 func (p *Proxy) setFrozen(name string, frozen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for node := range p.nodes {
+	for node, e := range p.ends {
+		if !e.isNode() {
+			continue
+		}
 		for _, at := range []world.Link{{From: name, To: node}, {From: node, To: name}} {
 			p.link(at).change(func(s *state) { s.frozen = frozen })
 		}
@@ -149,14 +152,12 @@ func (p *Proxy) find(links []world.Link) ([]*link, error) {
 	}
 	var found []*link
 	for _, at := range links {
-		for _, end := range []string{at.From, at.To} {
-			if _, ok := p.ips[end]; !ok {
-				return nil, fmt.Errorf("link %s: the proxy knows no %q", at, end)
+		for _, name := range []string{at.From, at.To} {
+			if e := p.ends[name]; e == nil || e.node != nil {
+				return nil, fmt.Errorf("link %s: the proxy knows no %q", at, name)
 			}
 		}
-		_, from := p.nodes[at.From]
-		_, to := p.nodes[at.To]
-		if !from && !to {
+		if p.ends[at.From].client && p.ends[at.To].client {
 			return nil, fmt.Errorf("link %s: clients have no connections among themselves", at)
 		}
 		found = append(found, p.link(at))

@@ -14,12 +14,10 @@ import (
 //	       ✕◀── :1 ────               held, and so the client has not sent its EXPIRE
 type heldRequest struct {
 	request bool // hold the request itself, not the reply
-	proxy   *Proxy
-	client  string
+	client  *end
+	left    atomic.Int32  // requests still to come
 	reached chan struct{} // closed when the request or reply has arrived
 	once    sync.Once
-
-	left int // requests still to come; guarded by Proxy.heldMu
 
 	decided  chan struct{} // closed when fate is set
 	deciding sync.Once
@@ -43,33 +41,24 @@ func (p *Proxy) HoldReply(client string, n int) world.Held { return p.hold(clien
 func (p *Proxy) HoldRequest(client string, n int) world.Held { return p.hold(client, n, true) }
 
 func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
-	h := &heldRequest{request: request, proxy: p, client: client, reached: make(chan struct{}), decided: make(chan struct{}), left: n}
-	p.heldMu.Lock()
-	defer p.heldMu.Unlock()
-	p.holds[client] = h
-	p.holding.Add(1)
+	h := &heldRequest{request: request, client: p.end(client), reached: make(chan struct{}), decided: make(chan struct{})}
+	h.left.Store(int32(n))
+	h.client.held.Store(h)
 	return h
 }
 
 // asked counts a request of a client before it is passed on.
-func (p *Proxy) asked(client string, command []byte, on *conn) {
-	if p.holding.Load() == 0 || slices.Contains(p.options.Wire.Greetings, string(command)) {
+func (p *Proxy) asked(client *end, command []byte, on *conn) {
+	h := client.held.Load()
+	if h == nil || slices.Contains(p.options.Wire.Greetings, string(command)) || h.left.Add(-1) != 0 {
 		return
 	}
-	p.heldMu.Lock()
-	defer p.heldMu.Unlock()
-	h := p.holds[client]
-	if h == nil {
-		return
-	}
-	if h.left--; h.left == 0 {
-		delete(p.holds, client)
-		h.conn.Store(on)
-		if h.request {
-			on.up.hold.Store(h) // before its bytes reach the gate
-		} else {
-			on.down.hold.Store(h)
-		}
+	client.held.CompareAndSwap(h, nil)
+	h.conn.Store(on)
+	if h.request {
+		on.up.hold.Store(h) // before its bytes reach the gate
+	} else {
+		on.down.hold.Store(h)
 	}
 }
 
@@ -94,11 +83,6 @@ func (h *heldRequest) decide(fate int32) {
 	h.deciding.Do(func() {
 		h.fate.Store(fate)
 		close(h.decided)
-		h.proxy.heldMu.Lock()
-		defer h.proxy.heldMu.Unlock()
-		if h.proxy.holds[h.client] == h {
-			delete(h.proxy.holds, h.client)
-		}
-		h.proxy.holding.Add(-1)
+		h.client.held.CompareAndSwap(h, nil)
 	})
 }

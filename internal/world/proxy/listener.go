@@ -21,66 +21,70 @@ type listener struct {
 }
 
 // listen starts a listener at an address and returns it with its port. Port 0 takes a free one.
-func (p *Proxy) listen(addr netip.AddrPort, e *listener) (netip.AddrPort, error) {
-	fail := func(err error) (netip.AddrPort, error) {
-		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", e.target, err)
-	}
-	l, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(addr))
+func (p *Proxy) listen(addr netip.AddrPort, l *listener) (netip.AddrPort, error) {
+	socket, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(addr))
 	if err != nil {
-		return fail(err)
+		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", l.target, err)
 	}
-	e.listener = l
+	l.listener = socket
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		l.Close()
-		return fail(errClosed)
+		socket.Close()
+		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", l.target, errClosed)
 	}
-	p.listeners[e] = struct{}{}
-	p.wg.Go(func() { p.accept(e) })
-	return netip.AddrPortFrom(addr.Addr(), uint16(l.Addr().(*net.TCPAddr).Port)), nil
+	p.listeners[l] = struct{}{}
+	p.wg.Go(func() { p.accept(l) })
+	return addrPort(socket.Addr()), nil
 }
 
-func (p *Proxy) accept(e *listener) {
+func (p *Proxy) accept(l *listener) {
 	for {
-		near, err := e.listener.AcceptTCP()
+		near, err := l.listener.AcceptTCP()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
 			// Most likely out of file descriptors, which other connections free.
-			p.options.Log(fmt.Sprintf("accept for %s: %v", e.target, err))
+			p.options.Log(fmt.Sprintf("accept for %s: %v", l.target, err))
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-p.done:
 				return
 			}
 		default:
-			p.identify(e, near)
+			p.identify(l, near)
 		}
 	}
 }
 
 // identify determines the source by the listener, the remote IP or Options.Owner.
-func (p *Proxy) identify(e *listener, near *net.TCPConn) {
-	source, ok := p.source(e, near)
+func (p *Proxy) identify(l *listener, near *net.TCPConn) {
+	source := l.source
+	if source == "" {
+		p.mu.Lock()
+		if e := p.at(addrPort(near.RemoteAddr()).Addr()); e != nil {
+			source = e.name
+		}
+		p.mu.Unlock()
+	}
 	switch {
-	case e.socks:
-		p.wg.Go(func() { p.direct(e, near) })
-	case ok:
-		p.open(e, near, source)
+	case l.socks:
+		p.wg.Go(func() { p.direct(l, near) })
+	case source != "":
+		p.open(l, near, source)
 	case p.options.Owner == nil:
-		p.reject(e, near, "no client or node has this address. "+
+		p.reject(l, near, "no client or node has this address. "+
 			"A client must bind its connections to the local address that it was given.")
 	default:
 		// The lookup takes milliseconds; accept others meanwhile.
 		p.wg.Go(func() {
 			source, err := p.options.Owner(addrPort(near.RemoteAddr()), addrPort(near.LocalAddr()))
 			if err != nil {
-				p.reject(e, near, err.Error())
+				p.reject(l, near, err.Error())
 				return
 			}
-			p.open(e, near, source)
+			p.open(l, near, source)
 		})
 	}
 }
@@ -91,48 +95,38 @@ func addrPort(a net.Addr) netip.AddrPort {
 }
 
 // reject closes a connection of unknown origin.
-func (p *Proxy) reject(e *listener, near *net.TCPConn, why string) {
+func (p *Proxy) reject(l *listener, near *net.TCPConn, why string) {
 	p.rejected.Add(1)
-	p.options.Log(fmt.Sprintf("turned away a connection from %s to %s: %s", near.RemoteAddr(), e.target, why))
+	p.options.Log(fmt.Sprintf("turned away a connection from %s to %s: %s", near.RemoteAddr(), l.target, why))
 	abort(near)
 }
 
 // open starts relaying an accepted connection.
-func (p *Proxy) open(e *listener, near *net.TCPConn, source string) {
+func (p *Proxy) open(l *listener, near *net.TCPConn, source string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		near.Close()
 		return
 	}
-	if _, ok := p.ips[source]; !ok {
-		p.reject(e, near, fmt.Sprintf("its source %s is not a client or node", source))
+	from, node := p.ends[source], p.ends[l.target]
+	if from == nil || node == nil {
+		p.reject(l, near, fmt.Sprintf("%s and %s are not a client and a node", source, l.target))
 		return
 	}
-	node, through, real := p.resolve(e.target)
-	if e.real.IsValid() {
-		real = e.real
+	c := &conn{proxy: p, near: near, from: from.ip, to: l.real, killed: make(chan struct{})}
+	if node.node != nil {
+		c.service, node = node, node.node
 	}
-	c := &conn{
-		proxy:   p,
-		near:    near,
-		from:    p.ips[source],
-		to:      real,
-		service: through,
-		name:    world.Link{From: source, To: node},
-		killed:  make(chan struct{}),
-		up:      newFlow(p.link(world.Link{From: source, To: node})),
-		down:    newFlow(p.link(world.Link{From: node, To: source})),
+	if !c.to.IsValid() {
+		c.to = node.real
 	}
-	if p.counted[source] && p.options.Wire.Request != nil {
-		counter, ok := p.counters[c.name]
-		if !ok {
-			counter = newCounter()
-			p.counters[c.name] = counter
-		}
+	c.name = world.Link{From: source, To: node.name}
+	c.up, c.down = newFlow(p.link(c.name)), newFlow(p.link(world.Link{From: node.name, To: source}))
+	if from.client && p.options.Wire.Request != nil {
 		c.requests = service.NewRequestWriter(p.options.Wire, func(name []byte) {
-			counter.add(name)
-			p.asked(source, name, c)
+			from.requests.add(name)
+			p.asked(from, name, c)
 		})
 	}
 	p.conns[c] = struct{}{}

@@ -12,9 +12,10 @@
 //	                                                        peer: 127.9.8.1
 //
 // A client that cannot bind a source address gets its own listener for each server
-// ([Proxy.AddListener]), and a Java server its own SOCKS proxy ([Proxy.AddSOCKS]). In docker no
-// client or node has a 127/8 address, so all have their own listeners. A connection to a shared address from an unknown IP is looked up with
-// [Options.Owner]. If that fails too, it is rejected, since no fault would reach it.
+// ([Proxy.ListenerFor]), and a Java server its own SOCKS proxy ([Proxy.AddSOCKS]). In docker no
+// client or node has a 127/8 address, so all have their own listeners. A connection to a shared
+// address from an unknown IP is looked up with [Options.Owner]. If that fails too, it is rejected,
+// since no fault would reach it.
 //
 // # Faults
 //
@@ -83,23 +84,28 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	closed    bool
-	nodes     map[string]netip.AddrPort // real addresses
-	names     map[netip.Addr]string     // sources, by their IP
-	ips       map[string]netip.Addr     // sources, by their name
-	counted   map[string]bool           // sources that are clients
-	services  map[string]string         // the node each service stands for now
+	ends      map[string]*end
 	listeners map[*listener]struct{}
 	conns     map[*conn]struct{}
 	links     map[world.Link]*link
-	counters  map[world.Link]*counter
-	greets    map[string]int // lockbench's own pings, by client
 
 	rejected atomic.Int64 // connections that were turned away
-
-	holding atomic.Int32 // holds that there are: nearly always none
-	heldMu  sync.Mutex
-	holds   map[string]*heldRequest // by client
 }
+
+// end is a client, a node, or a service, which stands for a node.
+type end struct {
+	name   string
+	ip     netip.Addr     // it dials from here; invalid: its listeners identify it
+	real   netip.AddrPort // of a node
+	client bool
+	node   *end // the node of a service
+
+	requests counter // of a client
+	greets   int     // lockbench's own pings on behalf of a client; guarded by Proxy.mu
+	held     atomic.Pointer[heldRequest]
+}
+
+func (e *end) isNode() bool { return !e.client && e.node == nil }
 
 // errClosed is returned after Close.
 var errClosed = errors.New("the proxy is closed")
@@ -119,17 +125,10 @@ func New(o Options) *Proxy {
 		options:   o,
 		toxiproxy: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 		done:      make(chan struct{}),
-		nodes:     map[string]netip.AddrPort{},
-		names:     map[netip.Addr]string{},
-		ips:       map[string]netip.Addr{},
-		counted:   map[string]bool{},
-		services:  map[string]string{},
+		ends:      map[string]*end{},
 		listeners: map[*listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 		links:     map[world.Link]*link{},
-		counters:  map[world.Link]*counter{},
-		greets:    map[string]int{},
-		holds:     map[string]*heldRequest{},
 	}
 }
 
@@ -138,66 +137,82 @@ func (p *Proxy) Rejected() int { return int(p.rejected.Load()) }
 
 // AddNode adds a node, and listens on its announced address.
 func (p *Proxy) AddNode(n Node) error {
-	var ip netip.Addr
+	e := &end{name: n.Name, real: n.Real}
 	if n.Announced.IsValid() {
-		ip = n.Real.Addr()
+		e.ip = n.Real.Addr()
 	}
-	if err := p.addSource(n.Name, ip, false); err != nil {
+	if err := p.add(e); err != nil || !e.ip.IsValid() {
 		return err
-	}
-	p.mu.Lock()
-	p.nodes[n.Name] = n.Real
-	p.mu.Unlock()
-	if !ip.IsValid() {
-		return nil
 	}
 	_, err := p.listen(n.Announced, &listener{target: n.Name})
 	return err
 }
 
 // AddClient adds a client and the IP that it binds its connections to. With an invalid IP, it is
-// identified by its listeners ([Proxy.AddListener]). Its requests are counted ([Proxy.Requests]).
+// identified by its listeners ([Proxy.ListenerFor]). Its requests are counted ([Proxy.Requests]).
 func (p *Proxy) AddClient(name string, ip netip.Addr) error {
-	return p.addSource(name, ip, true)
+	return p.add(&end{name: name, ip: ip, client: true})
+}
+
+// AddService adds a service that leads to a node, which Move changes, and listens on its address, if it has one.
+func (p *Proxy) AddService(name string, addr netip.AddrPort, target string) error {
+	p.mu.Lock()
+	node := p.ends[target]
+	p.mu.Unlock()
+	if err := p.add(&end{name: name, node: node}); err != nil || !addr.IsValid() {
+		return err
+	}
+	_, err := p.listen(addr, &listener{target: name})
+	return err
+}
+
+func (p *Proxy) add(e *end) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.at(e.ip); other != nil {
+		return fmt.Errorf("add %s to the proxy: its address %s is that of %s", e.name, e.ip, other.name)
+	}
+	if _, ok := p.ends[e.name]; ok {
+		return fmt.Errorf("add %s to the proxy: it is there already", e.name)
+	}
+	p.ends[e.name] = e
+	return nil
+}
+
+// at returns the end that dials from an IP. p.mu must be held.
+func (p *Proxy) at(ip netip.Addr) *end {
+	for _, e := range p.ends {
+		if e.ip == ip && ip.IsValid() {
+			return e
+		}
+	}
+	return nil
+}
+
+// end returns the end with a name, or an end that nothing uses.
+func (p *Proxy) end(name string) *end {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, ok := p.ends[name]; ok {
+		return e
+	}
+	return &end{}
 }
 
 // IP returns the address that a client or node dials from.
 func (p *Proxy) IP(name string) (netip.Addr, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ip, ok := p.ips[name]
-	return ip, ok
-}
-
-func (p *Proxy) addSource(name string, ip netip.Addr, counted bool) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if other, ok := p.names[ip]; ok {
-		return fmt.Errorf("add %s to the proxy: its address %s is that of %s", name, ip, other)
-	}
-	if _, ok := p.ips[name]; ok {
-		return fmt.Errorf("add %s to the proxy: it is there already", name)
-	}
-	if ip.IsValid() {
-		p.names[ip] = name
-	}
-	p.ips[name], p.counted[name] = ip, counted
-	return nil
+	e := p.end(name)
+	return e.ip, e.name != "" && e.node == nil
 }
 
 // AddListener listens for one source that cannot bind its own IP: every connection to the
-// returned address is from source, to target (a node or a service). Port 0 takes a free port.
-func (p *Proxy) AddListener(source, target string, addr netip.AddrPort) (netip.AddrPort, error) {
-	return p.AddListenerTo(source, target, addr, netip.AddrPort{})
-}
-
-// AddListenerTo is AddListener to another port of a node. Without a source, the IP of a connection
-// identifies it.
-func (p *Proxy) AddListenerTo(source, target string, addr, real netip.AddrPort) (netip.AddrPort, error) {
+// returned address is from source, to target (a node or a service). Port 0 takes a free port. A valid real is
+// another port of the node. Without a source, the IP of a connection identifies it.
+func (p *Proxy) AddListener(source, target string, addr, real netip.AddrPort) (netip.AddrPort, error) {
 	return p.listen(addr, &listener{source: source, target: target, real: real})
 }
 
-// ListenerFor returns the address of a listener on loopback that only the source uses, to a target.
+// ListenerFor returns the address of a listener that only the source uses, to a target.
 func (p *Proxy) ListenerFor(source, target string) (netip.AddrPort, error) {
 	p.mu.Lock()
 	for l := range p.listeners {
@@ -207,53 +222,41 @@ func (p *Proxy) ListenerFor(source, target string) (netip.AddrPort, error) {
 		}
 	}
 	p.mu.Unlock()
-	return p.AddListener(source, target, netip.AddrPortFrom(loopback, 0))
+	ip := p.end(source).ip
+	if !ip.IsValid() {
+		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return p.AddListener(source, target, netip.AddrPortFrom(ip, 0), netip.AddrPort{})
 }
-
-var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // Leave closes the listeners of a source. Its connections stay open.
 func (p *Proxy) Leave(source string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for e := range p.listeners {
-		if e.source == source {
-			delete(p.listeners, e)
-			e.listener.Close()
+	for l := range p.listeners {
+		if l.source == source {
+			delete(p.listeners, l)
+			l.listener.Close()
 		}
 	}
-}
-
-// AddService listens on an address that leads to a target, which Move changes.
-func (p *Proxy) AddService(name string, addr netip.AddrPort, target string) error {
-	p.NameService(name, target)
-	_, err := p.listen(addr, &listener{target: name})
-	return err
-}
-
-// NameService is AddService without a shared address: callers use their own listeners.
-func (p *Proxy) NameService(name, target string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.services[name] = target
 }
 
 // Move makes a service lead to another node and closes the connections made through it.
 func (p *Proxy) Move(service, target string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.services[service]; !ok {
+	s, node := p.ends[service], p.ends[target]
+	switch {
+	case s == nil || s.node == nil:
 		return fmt.Errorf("move %s: there is no such service", service)
-	}
-	if _, ok := p.nodes[target]; !ok {
+	case node == nil || !node.isNode():
 		return fmt.Errorf("move %s to %s: there is no such node", service, target)
-	}
-	if p.services[service] == target {
+	case s.node == node:
 		return nil
 	}
-	p.services[service] = target
+	s.node = node
 	for c := range p.conns {
-		if c.service == service {
+		if c.service == s {
 			c.kill()
 		}
 	}
@@ -269,8 +272,8 @@ func (p *Proxy) Close() error {
 	}
 	p.closed = true
 	close(p.done)
-	for e := range p.listeners {
-		e.listener.Close()
+	for l := range p.listeners {
+		l.listener.Close()
 	}
 	for c := range p.conns {
 		c.kill()
@@ -298,25 +301,4 @@ func (p *Proxy) link(at world.Link) *link {
 		p.links[at] = l
 	}
 	return l
-}
-
-// resolve returns the node that a target stands for, the service if the target is one, and the
-// node's address. p.mu must be held.
-func (p *Proxy) resolve(target string) (node, service string, addr netip.AddrPort) {
-	node = target
-	if at, ok := p.services[target]; ok {
-		node, service = at, target
-	}
-	return node, service, p.nodes[node]
-}
-
-// source returns the source, if the listener or the remote IP identifies it.
-func (p *Proxy) source(e *listener, near *net.TCPConn) (string, bool) {
-	if e.source != "" {
-		return e.source, true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	name, ok := p.names[addrPort(near.RemoteAddr()).Addr()]
-	return name, ok
 }

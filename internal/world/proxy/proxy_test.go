@@ -292,7 +292,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 
 func TestEntryNamesTheSource(t *testing.T) {
 	l := newLab(t)
-	at, err := l.proxy.AddListener("c1", "n1", netip.AddrPortFrom(l.ip(201), 0))
+	at, err := l.proxy.ListenerFor("c1", "n1")
 	l.must(err)
 	p := l.dialAddr(netip.Addr{}, at)
 	p.talks()

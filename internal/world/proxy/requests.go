@@ -1,23 +1,22 @@
 package proxy
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // Requests counts the commands that a client has sent to all nodes, by upper-case name, without
 // lockbench's own pings. A command that the client library sends again counts twice.
 func (p *Proxy) Requests(client string) map[string]int {
-	total := map[string]int{}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for at, c := range p.counters {
-		if at.From == client {
-			c.addTo(total)
-		}
-	}
+	e := p.end(client)
+	total := e.requests.all()
 	if p.options.Wire.Request == nil {
 		return total
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	sign := p.options.Wire.Sign
-	if total[sign] -= p.greets[client]; total[sign] <= 0 {
+	if total[sign] -= e.greets; total[sign] <= 0 {
 		delete(total, sign)
 	}
 	return total
@@ -25,12 +24,13 @@ func (p *Proxy) Requests(client string) map[string]int {
 
 // Greeted notes that lockbench is about to ping a node on behalf of a client.
 func (p *Proxy) Greeted(client string) {
+	e := p.end(client)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.greets[client]++
+	e.greets++
 }
 
-// counter counts the commands of one client at one node.
+// counter counts the commands of one client.
 type counter struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -45,11 +45,12 @@ const (
 	commandsMax = 500
 )
 
-func newCounter() *counter { return &counter{counts: map[string]int{}} }
-
 func (c *counter) add(name []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
 	if n, ok := c.counts[string(name)]; ok {
 		c.counts[string(name)] = n + 1
 		return
@@ -61,12 +62,13 @@ func (c *counter) add(name []byte) {
 	c.counts[string(name)] = 1
 }
 
-func (c *counter) addTo(total map[string]int) {
+// all returns a copy of the counts.
+func (c *counter) all() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, n := range c.counts {
-		total[name] += n
-	}
+	all := map[string]int{}
+	maps.Copy(all, c.counts)
+	return all
 }
 
 func isCommand(name []byte) bool {

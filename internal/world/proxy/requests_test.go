@@ -7,7 +7,7 @@ import (
 )
 
 func TestCounterIsBounded(t *testing.T) {
-	c := newCounter()
+	var c counter
 	for i := range 10 * commandsMax {
 		c.add(fmt.Appendf(nil, "C%d", i))
 	}

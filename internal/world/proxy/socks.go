@@ -16,29 +16,28 @@ func (p *Proxy) AddSOCKS(source string, ip netip.Addr) (netip.AddrPort, error) {
 }
 
 // direct reads the target of a SOCKS connection and relays to it.
-func (p *Proxy) direct(e *listener, near *net.TCPConn) {
+func (p *Proxy) direct(l *listener, near *net.TCPConn) {
 	_ = near.SetDeadline(time.Now().Add(p.options.DialLimit))
 	at, err := readTarget(near)
-	node := ""
+	var node *end
 	if err == nil {
 		p.mu.Lock()
-		if name := p.names[at.Addr()]; p.nodes[name].IsValid() {
-			node = name
-		} else {
+		node = p.at(at.Addr())
+		p.mu.Unlock()
+		if node == nil || !node.isNode() {
 			err = fmt.Errorf("there is no node at %s", at)
 		}
-		p.mu.Unlock()
 	}
 	if err == nil {
 		// Like every listener, it accepts first and dials later.
 		_, err = near.Write([]byte{socks, 0, 0, ipv4, 0, 0, 0, 0, 0, 0})
 	}
 	if err != nil {
-		p.reject(e, near, fmt.Sprintf("SOCKS request of %s: %v", e.source, err))
+		p.reject(l, near, fmt.Sprintf("SOCKS request of %s: %v", l.source, err))
 		return
 	}
 	_ = near.SetDeadline(time.Time{})
-	p.open(&listener{source: e.source, target: node, real: at}, near, e.source)
+	p.open(&listener{source: l.source, target: node.name, real: at}, near, l.source)
 }
 
 // SOCKS 5 constants (RFC 1928).
