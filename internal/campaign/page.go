@@ -183,7 +183,7 @@ func groups(columns []column) [][]column {
 func (r *Row) wrong() []*report.Lock {
 	var all []*report.Lock
 	for i := range r.Result.Locks {
-		if l := &r.Result.Locks[i]; len(r.Runs) > 0 && l.Unsupported == "" && (!l.AsExpected || l.Error != "") {
+		if l := &r.Result.Locks[i]; len(r.Runs) > 0 && l.Odd() {
 			all = append(all, l)
 		}
 	}
@@ -248,7 +248,7 @@ func cellID(r line, l *report.Lock) string {
 
 func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 	v := cellView{Key: look(r.Row, l), ID: cellID(r, l)}
-	v.Calm = len(r.Runs) > 0 && l.Control() && l.AsExpected && l.Error == "" && l.Unsupported == ""
+	v.Calm = len(r.Runs) > 0 && l.Calm()
 	for _, look := range looks {
 		if look.key == v.Key {
 			v.Sign, v.Word = look.sign, look.word

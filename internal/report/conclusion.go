@@ -135,7 +135,7 @@ func unordered(r *Result) string {
 func controlTrouble(r *Result) string {
 	var wrong []string
 	for i := range r.Locks {
-		if l := &r.Locks[i]; l.Control() && !l.AsExpected && l.Unsupported == "" && l.Error == "" {
+		if l := &r.Locks[i]; l.Control() && l.Odd() && l.Error == "" {
 			wrong = append(wrong, fmt.Sprintf("%s is %s", l.Lock, l.Found()))
 		}
 	}
@@ -175,20 +175,10 @@ func (r *Result) ExitLine() string {
 	var named, untested []string
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		var belongs bool
-		switch code {
-		case ExitHarness:
-			belongs = l.Error != ""
-		case ExitUnexpected:
-			belongs = l.Unsupported == "" && !l.AsExpected && l.Verdict != checker.Unknown
-		case ExitUnknown:
-			belongs = l.Unsupported == "" && !l.AsExpected && l.Verdict == checker.Unknown
-		}
-		if belongs {
-			named = append(named, l.Lock)
-		}
 		if l.untested() {
 			untested = append(untested, l.Lock)
+		} else if l.ExitCode() == code {
+			named = append(named, l.Lock)
 		}
 	}
 	names := strings.Join(named, ", ")

@@ -196,7 +196,7 @@ func (r *Result) FirstViolation() (*Lock, checker.Finding, bool) {
 	var told checker.Finding
 	for i := range r.Locks {
 		l := &r.Locks[i]
-		if l.Verdict != checker.Violated || l.Error != "" || l.Control() && l.AsExpected {
+		if l.Verdict != checker.Violated || l.Error != "" || l.Calm() {
 			continue
 		}
 		f, ok := l.FirstFinding()
@@ -224,6 +224,7 @@ type Outcome struct {
 	Words string
 	Many  string // for a campaign
 	Key   string // its colour on a page: good, bad, unsure
+	mark  string // of a lock
 	paint paint
 	// weight orders the outcomes: failure of the harness, unexpected verdict, unknown verdict.
 	weight int
@@ -231,10 +232,10 @@ type Outcome struct {
 
 // Outcomes has the outcome of each exit code.
 var Outcomes = [...]Outcome{
-	ExitExpected:   {"as expected", "as expected", "good", noPaint, 0},
-	ExitUnexpected: {"not as expected", "not as expected", "bad", red, 2},
-	ExitUnknown:    {"undecided", "undecided or not run", "unsure", yellow, 1},
-	ExitHarness:    {"the harness failed", "the harness failed", "bad", red, 3},
+	ExitExpected:   {"as expected", "as expected", "good", markExpected, noPaint, 0},
+	ExitUnexpected: {"not as expected", "not as expected", "bad", markUnexpected, red, 2},
+	ExitUnknown:    {"undecided", "undecided or not run", "unsure", markUnknown, yellow, 1},
+	ExitHarness:    {"the harness failed", "the harness failed", "bad", markUnexpected, red, 3},
 }
 
 // Worst is the exit code of the heaviest outcome.
@@ -242,45 +243,44 @@ func Worst(codes ...int) int {
 	return slices.MaxFunc(codes, func(a, b int) int { return Outcomes[a].weight - Outcomes[b].weight })
 }
 
-// ExitCode is the exit code of the run; see Worst for the order. A lock that the user named and that took no part
-// counts as unknown, and so does a run that was stopped early.
+// ExitCode is the exit code of the run; see Worst for the order. A run that was stopped early counts as unknown, and so
+// does one in which no lock took part.
 func (r *Result) ExitCode() int {
-	var unexpected, unknown bool
+	code, ran := ExitExpected, false
 	for i := range r.Locks {
-		switch l := &r.Locks[i]; {
-		case l.Error != "":
-			return ExitHarness
-		case l.untested():
-			unknown = true
-		case l.Unsupported != "" || l.AsExpected:
-		case l.Verdict == checker.Unknown:
-			unknown = true
-		default:
-			unexpected = true
-		}
+		code = Worst(code, r.Locks[i].ExitCode())
+		ran = ran || r.Locks[i].Unsupported == ""
 	}
+	if r.Interrupted || !ran {
+		code = Worst(code, ExitUnknown)
+	}
+	return code
+}
+
+// ExitCode is the exit code of a run with only this lock. A lock that the user named and that took no part counts as
+// unknown.
+func (l *Lock) ExitCode() int {
 	switch {
-	case unexpected:
-		return ExitUnexpected
-	case unknown, r.Interrupted:
+	case l.Error != "":
+		return ExitHarness
+	case l.untested():
 		return ExitUnknown
-	case !r.ranAny():
+	case l.Unsupported != "" || l.AsExpected:
+		return ExitExpected
+	case l.Verdict == checker.Unknown:
 		return ExitUnknown
 	}
-	return ExitExpected
+	return ExitUnexpected
 }
 
 // untested reports whether the user named the lock and it took no part.
 func (l *Lock) untested() bool { return l.Named && l.Unsupported != "" }
 
-func (r *Result) ranAny() bool {
-	for i := range r.Locks {
-		if r.Locks[i].Unsupported == "" {
-			return true
-		}
-	}
-	return false
-}
+// Odd reports whether the lock took part and is not as expected.
+func (l *Lock) Odd() bool { return l.Unsupported == "" && l.ExitCode() != ExitExpected }
+
+// Calm reports whether the lock is a control that is as expected, which shows nothing about other locks.
+func (l *Lock) Calm() bool { return l.Control() && l.Unsupported == "" && l.ExitCode() == ExitExpected }
 
 // cutFindings keeps the first findings of each check, and counts all.
 func cutFindings(checks []checker.Result) []checker.Result {

@@ -127,7 +127,7 @@ func summaryViolations(r *Result, bytesMax int) string {
 		order = append(order, first)
 	}
 	for i := range r.Locks {
-		if l := &r.Locks[i]; l != first && (!l.Control() || !l.AsExpected) {
+		if l := &r.Locks[i]; l != first && !l.Calm() {
 			order = append(order, l)
 		}
 	}

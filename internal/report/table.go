@@ -105,17 +105,10 @@ func (l *Lock) unlessIdle(figure string) string {
 
 // Mark is the mark at the end of a row: as expected, or not.
 func (l *Lock) Mark() string {
-	switch {
-	case l.Error != "":
-		return markUnexpected
-	case l.Unsupported != "":
+	if l.Unsupported != "" && l.Error == "" {
 		return markUnsupported
-	case l.AsExpected:
-		return markExpected
-	case l.Verdict == checker.Unknown:
-		return markUnknown
 	}
-	return markUnexpected
+	return Outcomes[l.ExitCode()].mark
 }
 
 // Look names the colour of a lock on a page. It depends on the verdict, not on the expectation.

@@ -93,6 +93,6 @@ func (e *entry) take(r *report.Result) {
 		}
 		broke, episodes := l.Counted()
 		e.Locks = append(e.Locks, lock{Name: report.OneLine(l.Lock), Found: found, Look: l.Look(), Episodes: episodes, Broke: broke,
-			Odd: l.Unsupported == "" && (!l.AsExpected || l.Error != ""), Calm: l.Control() && l.AsExpected && l.Error == ""})
+			Odd: l.Odd(), Calm: l.Calm()})
 	}
 }

@@ -41,7 +41,7 @@ type Lock struct {
 func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	v := Lock{
 		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
-		Control: l.Control(), Folded: l.Control() && l.AsExpected || l.Unsupported != "",
+		Control: l.Control(), Folded: l.Calm() || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
 	}
 	if soFar {
