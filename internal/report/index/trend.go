@@ -14,7 +14,6 @@ import (
 // Subject is a lock in all runs.
 type Subject struct {
 	Name string
-	Runs int
 	Tally
 	Broken []string // the scenarios with a violation, each once
 	Last   *Seen
@@ -89,7 +88,6 @@ func (at *Subject) add(e *entry, l *lock) {
 		i = len(at.Trends)
 		at.Trends = append(at.Trends, Trend{Scenario: e.Scenario, World: e.World})
 	}
-	at.Runs++
 	at.Tally.add(l)
 	run := at.Trends[i].add(e, l)
 	if l.Broke == 0 {

@@ -93,17 +93,17 @@ func TestSiteInABrowser(t *testing.T) {
 			if got := page.JS[string](t, b, shown); got != "steady3 failover2" {
 				t.Errorf("of lock set-nx, valid, it shows %q", got)
 			}
-			b.Do(t, chromedp.Click(`.site a[href="/~/locks"]`, chromedp.ByQuery), chromedp.WaitVisible(".subjects", chromedp.ByQuery))
+			b.Do(t, chromedp.Click(`.site a[href="/~/locks"]`, chromedp.ByQuery), chromedp.WaitVisible(`#lock-set-nx`, chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "locks", s)
-			b.Do(t, chromedp.Focus(`.subjects a[href="/~/lock?name=set-nx"]`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible(".trend", chromedp.ByQuery))
+			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend", chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "lock", s)
-			if got := b.Text(t, ".trend dl"); !strings.Contains(got, "broke in 3 of 6") {
+			if got := b.Text(t, "#lock-set-nx .trend dl"); !strings.Contains(got, "broke in 3 of 6") {
 				t.Errorf("the first trend reads %q", got)
 			}
 			// Its runs are the list again, with the lock chosen; and the first seen leads to the report.
-			b.Do(t, chromedp.Click(".facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
+			b.Do(t, chromedp.Click("#lock-set-nx .facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `document.getElementById("lock").value`); got != "set-nx" {
 				t.Errorf("the list of its runs has lock %q chosen", got)
 			}

@@ -5,7 +5,7 @@
 // from the histories as they are written.
 //
 //	/                       all runs
-//	/~/locks  /~/lock       locks over time
+//	/~/locks                all locks over time
 //	/RUN/report.html        the report, also of a run in progress
 //	/RUN/...                the files of the folder
 //
@@ -75,7 +75,6 @@ func New(o Options) (*Site, error) {
 	s.mux.HandleFunc("GET /{$}", s.runs)
 	s.mux.HandleFunc("GET /"+index.File, s.runs)
 	s.mux.HandleFunc("GET /~/locks", s.locks)
-	s.mux.HandleFunc("GET /~/lock", s.lock)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
 }
@@ -161,19 +160,6 @@ func (s *Site) claimed(dir string) bool {
 	return report.Claimed(f)
 }
 
-// frame is the data of all pages of the site.
-type frame struct {
-	page.Parts
-	Own   template.CSS
-	Title string
-	Kind  string
-	Here  string
-}
-
-func newFrame(title, kind, here string) frame {
-	return frame{Parts: page.Shared(), Own: template.CSS(style), Title: title, Kind: kind, Here: here}
-}
-
 // knownHost reports whether a Host header is an address or localhost.
 func knownHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -181,11 +167,6 @@ func knownHost(host string) bool {
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil || strings.EqualFold(host, "localhost")
-}
-
-func (s *Site) show(w http.ResponseWriter, name string, view any) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pages.ExecuteTemplate(w, name, view) // the client may be gone
 }
 
 // fail answers with an error, without the path of the folder.

@@ -15,37 +15,37 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// locks is the page of all locks.
+// locks is the page of all locks over time.
 func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
 	shelf, err := s.look()
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	s.show(w, "locks", trends{frame: newFrame("Locks", "lockbench · results folder", "locks"), Locks: shelf.Locks()})
-}
-
-// lock is the page of one lock over time.
-func (s *Site) lock(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("name")
-	shelf, err := s.look()
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	locks := slices.DeleteFunc(shelf.Locks(), func(l index.Subject) bool { return l.Name != name })
-	if len(locks) == 0 {
-		http.Error(w, fmt.Sprintf("lockbench: no run has a lock with the name %q", name), http.StatusNotFound)
-		return
-	}
-	s.show(w, "lock", trends{frame: newFrame(report.OneLine(name), "lockbench · a lock over the nights", ""), Locks: locks})
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v := newTrends(shelf, "Locks", "lockbench · results folder")
+	v.Served = true
+	_ = pages.Execute(w, v) // the client may be gone
 }
 
 // Nights writes the page of all locks over the nights that are kept, in one file that needs no network.
 func Nights(w io.Writer, shelf index.Shelf) error {
-	view := trends{frame: newFrame("Locks over the nights", "lockbench · nightly", ""), Locks: shelf.Locks(), Facts: "no night yet"}
+	return pages.Execute(w, newTrends(shelf, "Locks over the nights", "lockbench · nightly"))
+}
+
+// trends is the data of the page of locks.
+type trends struct {
+	page.Parts
+	Own                template.CSS
+	Title, Kind, Facts string
+	Locks              []index.Subject
+	Served             bool // with links to the other pages of the site
+}
+
+func newTrends(shelf index.Shelf, title, kind string) trends {
+	v := trends{Parts: page.Shared(), Own: template.CSS(style), Title: title, Kind: kind, Locks: shelf.Locks(), Facts: "no night yet"}
 	nights := map[string]bool{}
-	for _, l := range view.Locks {
+	for _, l := range v.Locks {
 		for _, t := range l.Trends {
 			for _, n := range t.Nights {
 				nights[n.Day.Format(time.DateOnly)] = true
@@ -53,16 +53,9 @@ func Nights(w io.Writer, shelf index.Shelf) error {
 		}
 	}
 	if days := slices.Sorted(maps.Keys(nights)); len(days) > 0 {
-		view.Facts = fmt.Sprintf("%s, %s to %s", report.Plural(len(days), "night"), days[0], days[len(days)-1])
+		v.Facts = fmt.Sprintf("%s, %s to %s", report.Plural(len(days), "night"), days[0], days[len(days)-1])
 	}
-	return pages.ExecuteTemplate(w, "nights", view)
-}
-
-// trends is the data of the pages of locks.
-type trends struct {
-	frame
-	Facts string
-	Locks []index.Subject
+	return v
 }
 
 // words are the text functions of the templates.
