@@ -40,6 +40,8 @@ func errnoOf(err error) errno {
 		return errConnReset
 	case errors.Is(err, syscall.EHOSTUNREACH):
 		return errHostUnreach
+	case errors.Is(err, syscall.EINVAL):
+		return errInval
 	case errors.Is(err, syscall.EPIPE):
 		return errPipe
 	case errors.Is(err, syscall.ETIMEDOUT):

@@ -2,12 +2,11 @@ package wasm
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"strings"
+	"syscall"
 )
 
-// The descriptors that are open at the start.
+// The descriptors that are open at the start. rootDir is /, the only directory.
 const (
 	stdin    = 0
 	stdout   = 1
@@ -28,176 +27,63 @@ const (
 // netFolder is the directory in which opening HOST:PORT connects.
 const netFolder = "net/"
 
-// input is the standard input.
-type input struct {
-	data     []byte
-	ended    bool
-	nonblock bool
-}
-
-// output is the standard output, or the standard error.
-type output struct{}
-
-// directory is the root directory.
-type directory struct{}
-
-// connection is an open socket.
-type connection struct {
+// file is an open file. Standard input and output behave like sockets; the directory has none.
+type file struct {
+	kind     byte
 	socket   Socket
 	nonblock bool
 }
 
-func newFiles() map[int32]any {
-	return map[int32]any{stdout: output{}, stderr: output{}, rootDir: directory{}}
-}
-
-// file returns the file of a descriptor, or nil.
-func (v *Machine) file(fd uint64) any {
-	if ptr(fd) == stdin {
-		return &v.input
-	}
-	return v.files[int32(ptr(fd))]
-}
-
-// open assigns a connection the lowest free number, as kernels do.
-func (v *Machine) open(s Socket, nonblock bool) int32 {
-	fd := int32(firstNew)
-	for _, used := range slices.Sorted(maps.Keys(v.files)) {
-		if used == fd {
-			fd++
-		}
-	}
-	v.files[fd] = &connection{s, nonblock}
-	return fd
-}
-
-func (v *Machine) closeFile(fd int32) errno {
-	f, open := v.files[fd]
-	if !open {
-		return errBadF
-	}
-	delete(v.files, fd)
-	if c, ok := f.(*connection); ok {
-		c.socket.Close()
-	}
-	return errNone
-}
-
-// pathOpen begins a connection. There are no other files.
-func pathOpen(v *Machine, m memory, s []uint64) errno {
-	if _, ok := v.file(s[0]).(directory); !ok {
-		return errNotDir
-	}
-	path, ok := m.Read(ptr(s[2]), ptr(s[3]))
-	if !ok {
-		return errFault
-	}
-	addr, ok := strings.CutPrefix(strings.TrimPrefix(string(path), "./"), netFolder)
-	if !ok {
-		return errNoEnt
-	}
-	fd := v.open(v.outside.Dial(addr), ptr(s[7])&flagNonblock != 0)
-	return m.putUint32(ptr(s[8]), uint32(fd))
-}
-
-// fdRead reads available bytes. If there are none, it waits: programs without a scheduler wait here.
-func fdRead(v *Machine, m memory, s []uint64) errno {
-	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
-	if e != errNone {
-		return e
-	}
-	n, e := v.read(s[0], buffers)
-	if e != errNone {
-		return e
-	}
-	return m.putUint32(ptr(s[3]), uint32(n))
-}
-
-func (v *Machine) read(fd uint64, buffers [][]byte) (n int, e errno) {
-	for {
-		nonblock := true
-		switch f := v.file(fd).(type) {
-		case *input:
-			n, e = f.read(buffers)
-			nonblock = f.nonblock
-		case *connection:
-			n, e = f.read(buffers)
-			nonblock = f.nonblock
-		case nil:
-			return 0, errBadF
-		default:
-			return 0, errInval
-		}
-		if e != errAgain || nonblock {
-			return n, e
-		}
-		v.park(wait{})
+// newFiles returns the files that are open at the start.
+func (v *Machine) newFiles() map[int32]*file {
+	return map[int32]*file{
+		stdin:   {kind: kindCharacter, socket: &v.input},
+		stdout:  {kind: kindCharacter, socket: output(v.program.Output)},
+		stderr:  {kind: kindCharacter, socket: output(v.logLines)},
+		rootDir: {kind: kindDirectory},
 	}
 }
 
-func (f *input) read(buffers [][]byte) (n int, e errno) {
-	for _, b := range buffers {
-		n += copy(b, f.data[n:])
+// input is the standard input.
+type input struct {
+	data  []byte
+	ended bool
+}
+
+func (f *input) Read(b []byte) (int, error) {
+	if len(f.data) == 0 && !f.ended {
+		return 0, ErrAgain
 	}
-	f.data = f.data[n:]
-	if len(f.data) == 0 {
+	n := copy(b, f.data)
+	if f.data = f.data[n:]; len(f.data) == 0 {
 		f.data = nil
 	}
-	if n == 0 && len(buffers) > 0 && !f.ended {
-		return 0, errAgain
-	}
-	return n, errNone
+	return n, nil
 }
 
-func (c *connection) read(buffers [][]byte) (int, errno) {
-	if len(buffers) == 0 {
-		return 0, errNone
-	}
-	n, err := c.socket.Read(buffers[0])
-	return n, errnoOf(err)
-}
+func (f *input) Write([]byte) (int, error) { return 0, syscall.EINVAL }
+func (f *input) Readable() bool            { return f.ended || len(f.data) > 0 }
+func (f *input) Writable() bool            { return false }
+func (f *input) Close()                    {}
 
-// fdWrite writes all of its data. Without data, it returns the state of a connection.
-func fdWrite(v *Machine, m memory, s []uint64) errno {
-	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
-	if e != errNone {
-		return e
-	}
-	n, e := v.write(s[0], bytes.Join(buffers, nil))
-	if e != errNone {
-		return e
-	}
-	return m.putUint32(ptr(s[3]), uint32(n))
-}
+// output is the standard output, or the standard error.
+type output func([]byte)
 
-func (v *Machine) write(fd uint64, b []byte) (int, errno) {
-	for {
-		switch f := v.file(fd).(type) {
-		case output:
-			v.print(ptr(fd), b)
-			return len(b), errNone
-		case *connection:
-			n, err := f.socket.Write(b)
-			if e := errnoOf(err); e != errAgain || f.nonblock {
-				return n, e
-			}
-		case nil:
-			return 0, errBadF
-		default:
-			return 0, errInval
-		}
-		v.park(wait{})
-	}
+func (output) Read([]byte) (int, error) { return 0, syscall.EINVAL }
+func (output) Readable() bool           { return true }
+func (output) Writable() bool           { return true }
+func (output) Close()                   {}
+
+func (f output) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
 }
 
 // logLineMax bounds an unfinished line of standard error.
 const logLineMax = 64 << 10
 
-func (v *Machine) print(fd uint32, b []byte) {
-	if fd == stdout {
-		v.program.Output(b)
-		return
-	}
+// logLines logs the standard error in lines.
+func (v *Machine) logLines(b []byte) {
 	for _, c := range b {
 		if c == '\n' || v.said.Len() >= logLineMax {
 			v.flushLog()
@@ -208,67 +94,126 @@ func (v *Machine) print(fd uint32, b []byte) {
 	}
 }
 
-// kind returns the kind and the flags of a file.
-func (v *Machine) kind(fd uint64) (kind byte, flags uint16, e errno) {
-	nonblock := false
-	switch f := v.file(fd).(type) {
-	case *input:
-		kind, nonblock = kindCharacter, f.nonblock
-	case output:
-		kind = kindCharacter
-	case directory:
-		kind = kindDirectory
-	case *connection:
-		kind, nonblock = kindSocket, f.nonblock
-	default:
-		return 0, 0, errBadF
+// file returns the file of a descriptor, or nil.
+func (v *Machine) file(fd uint64) *file { return v.files[int32(ptr(fd))] }
+
+func (v *Machine) closeFile(fd int32) errno {
+	f := v.files[fd]
+	if f == nil {
+		return errBadF
 	}
-	if nonblock {
-		flags = flagNonblock
+	delete(v.files, fd)
+	if f.socket != nil {
+		f.socket.Close()
 	}
-	return kind, flags, errNone
+	return errNone
 }
 
-func fdStatGet(v *Machine, m memory, s []uint64) errno {
-	kind, flags, e := v.kind(s[0])
+// pathOpen begins a connection, with the lowest free number, as in kernels. There are no other files.
+func pathOpen(v *Machine, m memory, s []uint64) errno {
+	if f := v.file(s[0]); f == nil || f.kind != kindDirectory {
+		return errNotDir
+	}
+	path, ok := m.Read(ptr(s[2]), ptr(s[3]))
+	if !ok {
+		return errFault
+	}
+	addr, ok := strings.CutPrefix(strings.TrimPrefix(string(path), "./"), netFolder)
+	if !ok {
+		return errNoEnt
+	}
+	fd := int32(firstNew)
+	for v.files[fd] != nil {
+		fd++
+	}
+	v.files[fd] = &file{kindSocket, v.outside.Dial(addr), ptr(s[7])&flagNonblock != 0}
+	return m.putUint32(ptr(s[8]), uint32(fd))
+}
+
+// fdRead reads available bytes, possibly fewer than the program wants.
+func fdRead(v *Machine, m memory, s []uint64) errno {
+	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
 	if e != errNone {
 		return e
 	}
+	return v.transfer(m, s, func(from Socket) (int, error) {
+		if len(buffers) == 0 {
+			return 0, nil
+		}
+		return from.Read(buffers[0])
+	})
+}
+
+// fdWrite writes all of its data. Without data, it returns the state of a connection.
+func fdWrite(v *Machine, m memory, s []uint64) errno {
+	buffers, e := m.buffers(ptr(s[1]), ptr(s[2]))
+	if e != errNone {
+		return e
+	}
+	b := bytes.Join(buffers, nil)
+	return v.transfer(m, s, func(to Socket) (int, error) { return to.Write(b) })
+}
+
+// transfer reads or writes a file and stores the number of bytes. If that is not possible yet, it waits: programs
+// without a scheduler wait here.
+func (v *Machine) transfer(m memory, s []uint64, do func(Socket) (int, error)) errno {
+	for {
+		f := v.file(s[0])
+		switch {
+		case f == nil:
+			return errBadF
+		case f.socket == nil:
+			return errInval
+		}
+		n, err := do(f.socket)
+		switch e := errnoOf(err); {
+		case e == errNone:
+			return m.putUint32(ptr(s[3]), uint32(n))
+		case e != errAgain || f.nonblock:
+			return e
+		}
+		v.park(wait{})
+	}
+}
+
+func fdStatGet(v *Machine, m memory, s []uint64) errno {
+	f := v.file(s[0])
+	if f == nil {
+		return errBadF
+	}
 	var b [24]byte
-	b[0] = kind
-	littleEndian.PutUint16(b[2:], flags)
+	b[0] = f.kind
+	if f.nonblock {
+		b[2] = flagNonblock
+	}
 	littleEndian.PutUint64(b[8:], allRights)
 	littleEndian.PutUint64(b[16:], allRights)
 	return m.put(ptr(s[1]), b[:])
 }
 
 func fdFilestatGet(v *Machine, m memory, s []uint64) errno {
-	kind, _, e := v.kind(s[0])
-	if e != errNone {
-		return e
+	f := v.file(s[0])
+	if f == nil {
+		return errBadF
 	}
 	var b [64]byte
-	b[16] = kind
-	b[24] = 1 // name of it
+	b[16] = f.kind
+	b[24] = 1 // the number of links
 	return m.put(ptr(s[1]), b[:])
 }
 
 func fdStatSetFlags(v *Machine, _ memory, s []uint64) errno {
-	nonblock := ptr(s[1])&flagNonblock != 0
-	switch f := v.file(s[0]).(type) {
-	case *input:
-		f.nonblock = nonblock
-	case *connection:
-		f.nonblock = nonblock
-	case nil:
+	f := v.file(s[0])
+	if f == nil {
 		return errBadF
 	}
+	f.nonblock = ptr(s[1])&flagNonblock != 0
 	return errNone
 }
 
 // sockRecv and sockSend read and write sockets.
 func sockRecv(v *Machine, m memory, s []uint64) errno {
-	if _, ok := v.file(s[0]).(*connection); !ok {
+	if f := v.file(s[0]); f == nil || f.kind != kindSocket {
 		return errNotSock
 	}
 	e := fdRead(v, m, []uint64{s[0], s[1], s[2], s[4]})
@@ -279,7 +224,7 @@ func sockRecv(v *Machine, m memory, s []uint64) errno {
 }
 
 func sockSend(v *Machine, m memory, s []uint64) errno {
-	if _, ok := v.file(s[0]).(*connection); !ok {
+	if f := v.file(s[0]); f == nil || f.kind != kindSocket {
 		return errNotSock
 	}
 	return fdWrite(v, m, []uint64{s[0], s[1], s[2], s[4]})

@@ -13,14 +13,13 @@ type function struct {
 }
 
 // fromWazero are the WASI functions of wazero, which need only the configuration of the module.
-var fromWazero = []string{"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get"}
+var fromWazero = []string{"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get", "sched_yield"}
 
 // functions are the others, which use the files, sockets and clocks of a [Machine].
 var functions = map[string]function{
 	"clock_time_get": {3, clockTimeGet},
 	"clock_res_get":  {2, func(_ *Machine, m memory, s []uint64) errno { return m.putUint64(ptr(s[1]), 1) }},
 	"poll_oneoff":    {4, pollOneoff},
-	"sched_yield":    {0, func(*Machine, memory, []uint64) errno { return errNone }},
 	"proc_exit":      {1, func(_ *Machine, _ memory, s []uint64) errno { panic(sys.NewExitError(ptr(s[0]))) }},
 
 	"path_open":           {9, pathOpen},
@@ -66,14 +65,14 @@ func (v *Machine) clock(id uint32, now time.Time) (int64, errno) {
 
 // fdPrestatGet describes the only open directory, /.
 func fdPrestatGet(v *Machine, m memory, s []uint64) errno {
-	if _, ok := v.file(s[0]).(directory); !ok {
+	if f := v.file(s[0]); f == nil || f.kind != kindDirectory {
 		return errBadF
 	}
 	return m.putUint64(ptr(s[1]), uint64(len(rootName))<<32)
 }
 
 func fdPrestatDirName(v *Machine, m memory, s []uint64) errno {
-	if _, ok := v.file(s[0]).(directory); !ok {
+	if f := v.file(s[0]); f == nil || f.kind != kindDirectory {
 		return errBadF
 	}
 	if ptr(s[2]) < uint32(len(rootName)) {

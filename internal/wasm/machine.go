@@ -58,8 +58,7 @@ type Machine struct {
 	module  *Module
 	program Program
 	outside Outside
-	chance  *rand.ChaCha8
-	files   map[int32]any
+	files   map[int32]*file
 	input   input
 	said    bytes.Buffer // of standard error, the line that has not ended
 
@@ -85,10 +84,8 @@ const exitKilled = 137
 
 // Start creates a machine. It does not run yet.
 func (m *Module) Start(o Outside, p Program) *Machine {
-	var key [32]byte
-	littleEndian.PutUint64(key[:], p.Seed)
-	littleEndian.PutUint64(key[8:], uint64(p.ID))
-	v := &Machine{module: m, program: p, outside: o, chance: rand.NewChaCha8(key), files: newFiles()}
+	v := &Machine{module: m, program: p, outside: o}
+	v.files = v.newFiles()
 	v.mono.start(o.Now())
 	v.resume, _ = iter.Pull(func(yield func(struct{}) bool) {
 		v.yield = yield
@@ -104,7 +101,10 @@ func (v *Machine) main() {
 		v.err = sys.NewExitError(exitKilled)
 		return
 	}
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithArgs(v.program.Args...).WithRandSource(v.chance)
+	var key [32]byte
+	littleEndian.PutUint64(key[:], v.program.Seed)
+	littleEndian.PutUint64(key[8:], uint64(v.program.ID))
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithArgs(v.program.Args...).WithRandSource(rand.NewChaCha8(key))
 	for _, variable := range v.program.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		config = config.WithEnv(name, value)

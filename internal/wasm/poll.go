@@ -99,18 +99,16 @@ func (v *Machine) ready(sub subscription) (is bool, e errno) {
 	if sub.kind == pollClock {
 		return false, errNone
 	}
-	switch f := v.file(sub.fd).(type) {
-	case nil:
+	f := v.file(sub.fd)
+	switch {
+	case f == nil:
 		return false, errBadF
-	case *input:
-		return sub.kind == pollRead && (f.ended || len(f.data) > 0), errNone
-	case *connection:
-		if sub.kind == pollRead {
-			return f.socket.Readable(), errNone
-		}
-		return f.socket.Writable(), errNone
+	case f.socket == nil:
+		return true, errNone
+	case sub.kind == pollRead:
+		return f.socket.Readable(), errNone
 	}
-	return true, errNone
+	return f.socket.Writable(), errNone
 }
 
 // add lets a clock end a wait.
