@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package zkguests has locks on ZooKeeper that are no Go: Apache Curator's InterProcessMutex,
-// for which a small program in Java is compiled when it is first used, and kazoo's Lock, in
-// Python. Both are those of this machine.
-package zkguests
+// Package guests serves locks of libraries in other languages with the interpreters of this machine: redis-py's Lock and
+// kazoo's Lock in Python, and Apache Curator's InterProcessMutex, for which a small program in Java is compiled when it is
+// first used.
+package guests
 
 import (
 	"crypto/sha256"
@@ -16,13 +16,34 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	pythonguest "lockbench/examples/python-guest"
 )
 
-// The guests, by the names of their locks.
 const (
-	Curator = "zk-curator"
-	Kazoo   = "zk-kazoo"
+	curator = "zk-curator"
+	kazoo   = "zk-kazoo"
 )
+
+// All are the guests by the names of their locks. A guest is called with its options and replaces this process.
+var All = map[string]func(words []string) error{
+	"redis-py": func([]string) error {
+		return servePython("redis", "redis-py", "python3-redis", pythonguest.Source, os.Environ())
+	},
+	curator: serveCurator,
+	kazoo:   serveKazoo,
+}
+
+// servePython replaces this process by a program in Python, if an interpreter has the module that it imports.
+func servePython(module, name, pkg, source string, env []string) error {
+	for _, python := range []string{"/usr/bin/python3", "python3"} { // that of the system has the system's packages
+		path, err := exec.LookPath(python)
+		if err == nil && exec.Command(path, "-c", "import "+module).Run() == nil {
+			return syscall.Exec(path, []string{path, "-u", "-c", source}, env)
+		}
+	}
+	return fmt.Errorf("no python3 here has %s (on Debian or Ubuntu: apt-get install %s)", name, pkg)
+}
 
 //go:embed CuratorGuest.java
 var curatorSource []byte
@@ -30,14 +51,14 @@ var curatorSource []byte
 //go:embed kazoo_guest.py
 var kazooSource string
 
-// classPath is where Debian has Curator, and what it needs.
+// classPath lists Curator and its dependencies as Debian installs them.
 const classPath = "/usr/share/java/curator-recipes.jar:/usr/share/java/curator-framework.jar:/usr/share/java/curator-client.jar:" +
 	"/usr/share/java/guava.jar:/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 
 const installCurator = "on Debian or Ubuntu: apt-get install libcurator-recipes-java libslf4j-java default-jdk-headless"
 
-// ServeCurator becomes the guest that is Curator's mutex.
-func ServeCurator(words []string) error {
+// serveCurator replaces this process by the guest with Curator's mutex.
+func serveCurator(words []string) error {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return fmt.Errorf("there is no java here (%s)", installCurator)
@@ -62,7 +83,7 @@ func ServeCurator(words []string) error {
 	return syscall.Exec(java, append(args, "-cp", classes+":"+classPath, "CuratorGuest"), os.Environ())
 }
 
-// properties are the options, as the program in Java reads them.
+// properties returns the options in the form in which the Java program reads them.
 func properties(words []string) (set []string, err error) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
@@ -78,15 +99,15 @@ func properties(words []string) (set []string, err error) {
 			}
 			value = fmt.Sprint(d.Milliseconds())
 		default:
-			return nil, fmt.Errorf("%s has no option %s; options: listener, session, connection-timeout, retry", Curator, name)
+			return nil, fmt.Errorf("%s has no option %s; options: listener, session, connection-timeout, retry", curator, name)
 		}
 		set = append(set, "-D"+name+"="+value)
 	}
 	return set, nil
 }
 
-// compiled is the folder of the compiled program, which is made once for each version of it.
-// Of several that want it at once, one makes it.
+// compiled returns the folder of the compiled program. Each version is compiled once, also if several processes start at
+// the same time.
 func compiled() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -130,22 +151,16 @@ func compiled() (string, error) {
 	return classes, os.Rename(making, classes)
 }
 
-// ServeKazoo becomes the guest that is kazoo's lock.
-func ServeKazoo(words []string) error {
+// serveKazoo replaces this process by the guest with kazoo's lock.
+func serveKazoo(words []string) error {
 	env := os.Environ()
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
 		d, err := time.ParseDuration(value)
 		if name != "session" || err != nil || d < time.Millisecond {
-			return fmt.Errorf("%s has one option, session=2s, and not %q", Kazoo, w)
+			return fmt.Errorf("%s has one option, session=2s, and not %q", kazoo, w)
 		}
 		env = append(env, fmt.Sprintf("LOCKBENCH_KAZOO_SESSION=%g", d.Seconds()))
 	}
-	for _, name := range []string{"/usr/bin/python3", "python3"} {
-		path, err := exec.LookPath(name)
-		if err == nil && exec.Command(path, "-c", "import kazoo").Run() == nil {
-			return syscall.Exec(path, []string{path, "-u", "-c", kazooSource}, env)
-		}
-	}
-	return errors.New("no python3 here has kazoo (on Debian or Ubuntu: apt-get install python3-kazoo)")
+	return servePython("kazoo", "kazoo", "python3-kazoo", kazooSource, env)
 }

@@ -1,20 +1,7 @@
 //go:build !unix
 
-// Package zkguests has nothing where a program cannot become another one.
-package zkguests
+// Package guests is empty on systems on which a process cannot be replaced by another program.
+package guests
 
-import "errors"
-
-// The guests, by the names of their locks.
-const (
-	Curator = "zk-curator"
-	Kazoo   = "zk-kazoo"
-)
-
-var errNone = errors.New("this lock is a program of Java or Python, and no module")
-
-// ServeCurator says why not.
-func ServeCurator([]string) error { return errNone }
-
-// ServeKazoo says why not.
-func ServeKazoo([]string) error { return errNone }
+// All are the guests.
+var All map[string]func(words []string) error

@@ -1,6 +1,6 @@
 //go:build unix
 
-package zkguests
+package guests
 
 import (
 	"bufio"
@@ -31,18 +31,18 @@ func TestOptionsOfCurator(t *testing.T) {
 
 func TestOptionsOfKazoo(t *testing.T) {
 	for _, word := range []string{"session", "session=2", "listener=on"} {
-		if err := ServeKazoo([]string{word}); err == nil || !strings.Contains(err.Error(), word) {
+		if err := serveKazoo([]string{word}); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
 }
 
 // guestVariable makes this test binary a guest.
-const guestVariable = "LOCKBENCH_TEST_ZKGUEST"
+const guestVariable = "LOCKBENCH_TEST_GUEST"
 
 // Invalid requests are refused before any request to a server.
 func TestBadRequests(t *testing.T) {
-	guests := map[string]func([]string) error{Curator: ServeCurator, Kazoo: ServeKazoo}
+	guests := map[string]func([]string) error{curator: serveCurator, kazoo: serveKazoo}
 	if name := os.Getenv(guestVariable); name != "" {
 		t.Fatal(guests[name](nil))
 	}

@@ -16,22 +16,25 @@ type clientOptions struct {
 	reload  time.Duration
 }
 
+// at returns the options of go-redis for some addresses.
+func (o clientOptions) at(s locks.Store, addrs ...string) *redis.UniversalOptions {
+	u := &redis.UniversalOptions{Addrs: addrs, Dialer: s.Dial, MasterName: s.Params[service.MasterName]}
+	if o.careful {
+		u.MaxRetries, u.ContextTimeoutEnabled, u.ReadTimeout, u.DialTimeout = -1, true, time.Second, time.Second
+	}
+	return u
+}
+
 // goRedis returns a client of the store.
 func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 	switch s.Topology {
 	case service.Single, service.Replicated:
 		return goRedisAt(s, s.Nodes()[0].Addr, o), nil
 	case service.Sentinel:
-		f := &redis.FailoverOptions{MasterName: s.Params[service.MasterName], SentinelAddrs: addresses(s.Endpoints[service.Sentinels]), Dialer: s.Dial}
-		if o.careful {
-			f.MaxRetries, f.ContextTimeoutEnabled, f.ReadTimeout, f.DialTimeout = -1, true, time.Second, time.Second
-		}
-		return redis.NewFailoverClient(f), nil
+		return redis.NewFailoverClient(o.at(s, addresses(s.Endpoints[service.Sentinels])...).Failover()), nil
 	case service.Cluster:
-		c := &redis.ClusterOptions{Addrs: addresses(s.Nodes()), Dialer: s.Dial, ClusterStateReloadInterval: o.reload}
-		if o.careful {
-			c.MaxRetries, c.ContextTimeoutEnabled, c.ReadTimeout, c.DialTimeout = -1, true, time.Second, time.Second
-		}
+		c := o.at(s, addresses(s.Nodes())...).Cluster()
+		c.ClusterStateReloadInterval = o.reload
 		return redis.NewClusterClient(c), nil
 	}
 	return nil, locks.ErrUnsupported
@@ -39,11 +42,7 @@ func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 
 // goRedisAt returns a client of one node.
 func goRedisAt(s locks.Store, addr string, o clientOptions) *redis.Client {
-	c := &redis.Options{Addr: addr, Dialer: s.Dial}
-	if o.careful {
-		c.MaxRetries, c.ContextTimeoutEnabled, c.ReadTimeout, c.DialTimeout = -1, true, time.Second, time.Second
-	}
-	return redis.NewClient(c)
+	return redis.NewClient(o.at(s, addr).Simple())
 }
 
 func addresses(nodes []locks.Node) []string {

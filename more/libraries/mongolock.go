@@ -5,7 +5,6 @@ package libraries
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ func openMongo(o Options) (locks.Opener, error) {
 			settings.SetAuth(options.Credential{Username: user, Password: params["password"]})
 		}
 		if dial := c.Store.Dial; dial != nil {
-			settings.SetDialer(mongoDialer(dial))
+			settings.SetDialer(dialer(dial))
 		}
 		client, err := mongo.Connect(settings)
 		if err != nil {
@@ -42,13 +41,6 @@ func openMongo(o Options) (locks.Opener, error) {
 		documents := client.Database(params["database"]).Collection("locks")
 		return &mongoLocker{of: c, client: client, documents: documents, expires: expires, limit: limit}, nil
 	}, nil
-}
-
-// mongoDialer opens connections with the dialer of the store.
-type mongoDialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-func (d mongoDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	return d(ctx, network, addr)
 }
 
 type mongoLocker struct {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +62,7 @@ func openNatsKV(o Options) (locks.Opener, error) {
 			options = append(options, nats.Token(token))
 		}
 		if dial := c.Store.Dial; dial != nil {
-			options = append(options, nats.SetCustomDialer(natsDialer(dial)))
+			options = append(options, nats.SetCustomDialer(dialer(dial)))
 		}
 		conn, err := nats.Connect(strings.Join(urls, ","), options...)
 		if err != nil {
@@ -76,15 +75,6 @@ func openNatsKV(o Options) (locks.Opener, error) {
 		}
 		return &natsLocker{client: c, conn: conn, js: js, settings: s, bucketName: params["bucket"], replicas: replicas}, nil
 	}, nil
-}
-
-// natsDialer opens connections with the dialer of the store.
-type natsDialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-func (d natsDialer) Dial(network, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
-	defer cancel()
-	return d(ctx, network, addr)
 }
 
 type natsLocker struct {

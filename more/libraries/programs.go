@@ -2,7 +2,14 @@
 
 package libraries
 
-import "lockbench/locks"
+import (
+	"context"
+	"net"
+
+	"github.com/nats-io/nats.go"
+
+	"lockbench/locks"
+)
 
 // programs are the libraries that are not part of the WASM module, because their dependencies need a real process.
 func programs() []Library {
@@ -14,4 +21,17 @@ func programs() []Library {
 		{locks.Card{Name: "nats-kv", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openNatsKV},
 		{locks.Card{Name: "mongo-find-and-modify", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Fenced: true}}, openMongo},
 	}
+}
+
+// dialer opens connections for the drivers of MongoDB and NATS with the dialer of the store.
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d(ctx, network, addr)
+}
+
+func (d dialer) Dial(network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
+	defer cancel()
+	return d(ctx, network, addr)
 }

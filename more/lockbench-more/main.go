@@ -1,6 +1,5 @@
-// Command lockbench-more is what lockbench itself does not depend on: one client of a lock
-// library, or one server of a lock service that is a Go module. lockbench starts it;
-// users need not.
+// Command lockbench-more runs one client of a lock library, or one server of a lock service that is a Go module, so
+// that lockbench itself does not depend on them. lockbench starts it; users need not.
 //
 //	lockbench-more redsync tries=3
 //	lockbench-more serve etcd --name etcd-1 --data-dir ...
@@ -14,9 +13,9 @@ import (
 
 	"lockbench"
 	"lockbench/locks"
+	"lockbench/more/guests"
 	"lockbench/more/libraries"
 	"lockbench/more/servers"
-	"lockbench/more/zkguests"
 )
 
 func main() {
@@ -34,27 +33,21 @@ func main() {
 	}
 }
 
-// serveNodes becomes the program of a lock service.
+// serveNodes runs the program of a lock service.
 func serveNodes(_ string, words []string) error {
 	if len(words) == 0 {
 		return errors.New("serve wants the name of a lock service: lockbench-more serve etcd [FLAG ...]")
 	}
-	server, err := servers.Find(words[0])
-	if err != nil {
-		return err
+	run, err := servers.Find(words[0])
+	if err == nil {
+		run(words[1:])
 	}
-	server.Main(words[1:])
-	return nil
+	return err
 }
 
 func serve(name string, words []string) error {
-	switch name {
-	case "redis-py":
-		return servePython()
-	case zkguests.Curator:
-		return zkguests.ServeCurator(words)
-	case zkguests.Kazoo:
-		return zkguests.ServeKazoo(words)
+	if guest := guests.All[name]; guest != nil {
+		return guest(words)
 	}
 	library, err := libraries.Find(name)
 	if err != nil {

@@ -1,3 +1,3 @@
 package servers
 
-var all []Server
+var all map[string]func(words []string)
