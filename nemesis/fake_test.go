@@ -408,6 +408,7 @@ func (c *fakeCrew) Holders() []workloads.Moment {
 	return slices.Clone(c.holders)
 }
 func (c *fakeCrew) Waiters() []int { return c.waiters }
+func (c *fakeCrew) Keys() []string { return nil }
 
 func (c *fakeCrew) Pause(_ context.Context, id int) error {
 	c.mu.Lock()

@@ -69,6 +69,8 @@ type Crew interface {
 	Holders() []workloads.Moment
 	// Waiters returns the clients whose last attempt was refused or is running, in ascending order.
 	Waiters() []int
+	// Keys returns the keys of the locks, in the order of their use.
+	Keys() []string
 	Pause(ctx context.Context, client int) error
 	Resume(ctx context.Context, client int) error
 	// Kill ends a client; another one with a new number replaces it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,23 +136,12 @@ func (p Plan) Spared(why string) Plan {
 
 // Episode returns the steps of one episode.
 func (p Plan) Episode(n int) Plan {
-	var out Plan
-	for _, step := range p {
-		if step.Episode == n {
-			out = append(out, step)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(p), func(step Planned) bool { return step.Episode != n })
 }
 
 // Concerns reports whether any step applies.
 func (p Plan) Concerns() bool {
-	for _, step := range p {
-		if step.NA == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(step Planned) bool { return step.NA == "" })
 }
 
 // Longest returns the longest time for which a step is in effect.

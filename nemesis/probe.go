@@ -2,13 +2,13 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"lockbench/internal/history"
 	"lockbench/internal/world"
+	"lockbench/service"
 )
 
 // probeLimit bounds how long a probe waits to see a fault in effect or gone.
@@ -108,17 +108,10 @@ func over(links []world.Link) []path {
 
 // until calls seen until it returns nil or ctx ends, and returns its last error.
 func until(ctx context.Context, what string, seen func(context.Context) error) error {
-	for {
-		err := seen(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: not seen before the limit: %w", what, err)
-		case <-time.After(5 * time.Millisecond):
-		}
+	if err := service.Poll(ctx, func() error { return seen(ctx) }); err != nil {
+		return fmt.Errorf("%s: not seen before the limit: %w", what, err)
 	}
+	return nil
 }
 
 // catch turns a panic of a fault into an error, because the end of the program would leave faults in
@@ -131,17 +124,8 @@ func catch(err *error) {
 
 // each calls do for all concurrently, so that three nodes crash together.
 func each[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	done := make(chan struct{})
-	for i, one := range all {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			defer catch(&errs[i])
-			errs[i] = do(one)
-		}()
-	}
-	for range all {
-		<-done
-	}
-	return errors.Join(errs...)
+	return service.Each(all, func(one T) (err error) {
+		defer catch(&err)
+		return do(one)
+	})
 }

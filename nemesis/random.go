@@ -19,11 +19,12 @@ const RandomFaults = "random"
 
 // random describes how such steps are drawn.
 type random struct {
-	steps   int            // in an episode
-	apart   Range          // between the starts of two steps
-	lasts   Range          // how long each is in effect
-	weights map[string]int // by fault; 0: never
-	clocks  bool           // whether clocks of clients are drawn, too
+	steps int   // in an episode
+	apart Range // between the starts of two steps
+	lasts Range // how long each is in effect
+	// choices are the faults to draw from, each as often as it weighs. The steps of a fault share its
+	// weight. clocks are those that shift the clocks of clients; none if they are not drawn.
+	choices, clocks []Entry
 }
 
 // clientClocks is the key that enables clocks of clients.
@@ -48,10 +49,12 @@ var (
 
 // newRandom parses the options of the step.
 func newRandom(s Step) (random, error) {
-	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts, weights: map[string]int{}}
+	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts}
+	weights := map[string]int{}
 	for _, e := range slices.Concat(drawable(), drawableClocks()) {
-		r.weights[e.Name] = 1
+		weights[e.Name] = 1
 	}
+	clocks := false
 	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
 		value := s.Options[key]
 		var err error
@@ -65,11 +68,11 @@ func newRandom(s Step) (random, error) {
 		case "for":
 			r.lasts, err = parseRange(key, value)
 		case clientClocks:
-			if r.clocks = value == "on"; !r.clocks && value != "off" {
+			if clocks = value == "on"; !clocks && value != "off" {
 				err = fmt.Errorf("%s: %q is neither on nor off", key, value)
 			}
 		case "weights":
-			err = r.weigh(value)
+			err = weigh(weights, value)
 		default:
 			err = fmt.Errorf("random has no key %q; it has %s", key, strings.Join(KeyNames(RandomKeys), ", "))
 		}
@@ -77,7 +80,11 @@ func newRandom(s Step) (random, error) {
 			return r, err
 		}
 	}
-	if len(r.choices()) == 0 && !r.mayDrawClocks() {
+	r.choices = weighed(drawable(), weights)
+	if clocks {
+		r.clocks = weighed(drawableClocks(), weights)
+	}
+	if len(r.choices)+len(r.clocks) == 0 {
 		return r, errors.New("weights: all are 0, so there is nothing to draw from")
 	}
 	return r, nil
@@ -90,10 +97,10 @@ func CheckRandom(s Step) error {
 }
 
 // weigh parses "kill 2, pause 0". Faults that are not named get weight 0.
-func (r random) weigh(text string) error {
-	known := slices.Sorted(maps.Keys(r.weights))
-	for name := range r.weights {
-		r.weights[name] = 0
+func weigh(weights map[string]int, text string) error {
+	known := slices.Sorted(maps.Keys(weights))
+	for name := range weights {
+		weights[name] = 0
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), " ")
@@ -104,7 +111,7 @@ func (r random) weigh(text string) error {
 		if err != nil || n < 0 || n > 1000 {
 			return fmt.Errorf("weights: %s weighs %q, which is not a number from 0 to 1000", name, weight)
 		}
-		r.weights[name] = n
+		weights[name] = n
 	}
 	return nil
 }
@@ -154,22 +161,14 @@ func WithClientClocks(steps []Step) []Step {
 	return out
 }
 
-// choices returns the faults that can be drawn, repeated by weight. The steps of a fault share its
-// weight.
-func (r random) choices() []Entry { return r.weighed(drawable()) }
-
-func (r random) weighed(entries []Entry) []Entry {
+// weighed repeats entries by their weights.
+func weighed(entries []Entry, weights map[string]int) []Entry {
 	var all []Entry
 	for _, e := range entries {
-		for range r.weights[e.Name] {
-			all = append(all, e)
-		}
+		all = append(all, slices.Repeat([]Entry{e}, weights[e.Name])...)
 	}
 	return all
 }
-
-// mayDrawClocks reports whether a client's clock can be drawn.
-func (r random) mayDrawClocks() bool { return r.clocks && len(r.weighed(drawableClocks())) > 0 }
 
 // episode draws the steps of one episode.
 //
@@ -178,21 +177,17 @@ func (r random) mayDrawClocks() bool { return r.clocks && len(r.weighed(drawable
 func (r random) episode(runSeed uint64, n int) []Step {
 	name := fmt.Sprintf("plan/%d/random", n)
 	rng, instead := seed.Rand(runSeed, name), seed.Rand(runSeed, name+"/"+clientClocks)
-	choices, clocks := r.choices(), []Entry(nil)
-	if r.mayDrawClocks() {
-		clocks = r.weighed(drawableClocks())
-	}
 	var steps []Step
 	var at time.Duration
 	for range r.steps {
 		var fault Entry
 		var step Step
-		if len(choices) > 0 {
-			fault = choices[rng.IntN(len(choices))]
+		if len(r.choices) > 0 {
+			fault = r.choices[rng.IntN(len(r.choices))]
 			step = fault.Draw[rng.IntN(len(fault.Draw))]
 		}
-		if len(clocks) > 0 && instead.IntN(len(choices)+len(clocks)) < len(clocks) {
-			fault = clocks[instead.IntN(len(clocks))]
+		if len(r.clocks) > 0 && instead.IntN(len(r.choices)+len(r.clocks)) < len(r.clocks) {
+			fault = r.clocks[instead.IntN(len(r.clocks))]
 			step = fault.DrawClocks[instead.IntN(len(fault.DrawClocks))]
 		}
 		step.Fault = fault.Name

@@ -107,7 +107,7 @@ func TestRandomClientClocks(t *testing.T) {
 		}
 	}
 	r, _ := newRandom(plain[0])
-	if want := all / (len(r.choices()) + 1); clocks < want*8/10 || clocks > want*12/10 {
+	if want := all / (len(r.choices) + 1); clocks < want*8/10 || clocks > want*12/10 {
 		t.Errorf("of %d steps %d are clocks, want some %d", all, clocks, want)
 	}
 	e, _ := Find("clock")

@@ -185,14 +185,11 @@ func named(ctx context.Context, target string, s Scene) ([]string, error) {
 		return append(dataNodes(s.Cluster), nodesOf(s.Cluster, service.Witness)...), nil
 	case "holder", "a waiter", "clients", "half the clients":
 		ids, err := clients(target, s)
-		if err != nil {
-			return nil, err
+		var names []string
+		for _, id := range ids {
+			names = append(names, history.ClientParty(id).String())
 		}
-		names := make([]string, len(ids))
-		for i, id := range ids {
-			names[i] = history.ClientParty(id).String()
-		}
-		return names, nil
+		return names, err
 	}
 	if nodes := partNodes(s.Cluster, target); len(nodes) > 0 {
 		return nodes, nil

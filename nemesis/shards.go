@@ -13,9 +13,6 @@ import (
 // it. Without an event it means the first key that clients use, so that two steps of an episode can
 // be about one master; with `keys: 1` they always are.
 
-// keyed is a crew that knows the keys of its clients.
-type keyed interface{ Keys() []string }
-
 // sharded reports whether several masters share the keys.
 func sharded(s Scene) bool {
 	return s.Cluster.Topology().Leads == service.KeyLeader && s.Cluster.Abilities().LeaderOf != nil
@@ -30,10 +27,8 @@ func oneMaster(ctx context.Context, s Scene) (string, error) {
 	if s.Moment != nil {
 		return leaderOf(ctx, s.Moment.Key)
 	}
-	if crew, ok := s.Crew.(keyed); ok {
-		if keys := crew.Keys(); len(keys) > 0 {
-			return leaderOf(ctx, keys[0])
-		}
+	if keys := s.Crew.Keys(); len(keys) > 0 {
+		return leaderOf(ctx, keys[0])
 	}
 	return "", errors.New("a cluster has several masters, and no key says which one is meant")
 }

@@ -21,15 +21,13 @@ func Each[T any](items []T, f func(T) error) error {
 
 // Poll repeats try until it succeeds or ctx ends.
 func Poll(ctx context.Context, try func() error) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		err := try()
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		}

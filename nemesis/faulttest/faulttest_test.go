@@ -40,6 +40,7 @@ func (c *crew) Holders() []workloads.Moment {
 }
 
 func (c *crew) Waiters() []int                           { return c.Clients()[1:] }
+func (c *crew) Keys() []string                           { return []string{"k"} }
 func (c *crew) Pause(ctx context.Context, id int) error  { return c.clients[id].Pause(ctx) }
 func (c *crew) Resume(ctx context.Context, id int) error { return c.clients[id].Resume(ctx) }
 func (c *crew) Kill(ctx context.Context, id int) error {
