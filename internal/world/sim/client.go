@@ -15,23 +15,6 @@ import (
 	"lockbench/locks"
 )
 
-// client is a lock client: goroutines of this process, behind a gate and a network of their own.
-type client struct {
-	cluster *cluster
-	id      int
-	name    string
-	conn    *guest.Conn
-	gate    guest.Gate
-	cancel  context.CancelFunc
-	stop    func() error
-	dead    chan struct{} // closed when it is killed
-	dying   sync.Once
-	ending  sync.Once
-	gone    chan struct{} // closed when its goroutines have ended
-	err     error         // their error, once gone is closed
-	clock   Clock
-}
-
 // member is a client of a cluster: goroutines or a WASM module.
 type member interface {
 	world.Client
@@ -40,6 +23,74 @@ type member interface {
 	// shiftClock shifts its clock, and clockOffset returns the offset.
 	shiftClock(by time.Duration, drift float64)
 	clockOffset() time.Duration
+}
+
+// base is the common part of all members.
+type base struct {
+	cluster *cluster
+	id      int
+	name    string
+	conn    *guest.Conn
+	clock   Clock
+	dead    chan struct{} // closed when it is killed
+	dying   sync.Once
+	gone    chan struct{} // closed when it has ended
+}
+
+func (c *cluster) newBase(id int) base {
+	return base{cluster: c, id: id, name: history.ClientParty(id).String(), dead: make(chan struct{}), gone: make(chan struct{})}
+}
+
+// Conn returns the connection to the lock.
+func (b *base) Conn() *guest.Conn { return b.conn }
+
+func (b *base) clockOffset() time.Duration { return b.clock.Offset() }
+
+// connOptions returns the options of its connection, which passes on no notices of a killed client.
+func (b *base) connOptions(s world.ClientSpec) guest.ConnOptions {
+	unlessDead := func(notice func(session string)) func(session string) {
+		if notice == nil {
+			return nil
+		}
+		return func(session string) {
+			if !b.isDead() {
+				notice(session)
+			}
+		}
+	}
+	o := s.ConnOptions()
+	o.Lost, o.Queued = unlessDead(s.Lost), unlessDead(s.Queued)
+	return o
+}
+
+func (b *base) isDead() bool {
+	select {
+	case <-b.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill cuts the client off so that it sends nothing more.
+func (b *base) kill() {
+	b.dying.Do(func() {
+		close(b.dead)
+		b.conn.Cut(errKilled)
+		for _, p := range b.cluster.net.pairsWith(func(at slot) bool { return at.client == b.name }) {
+			p.abandon()
+		}
+	})
+}
+
+// client is a lock client that consists of goroutines of this process, behind a gate and a network of their own.
+type client struct {
+	base
+	gate   guest.Gate
+	cancel context.CancelFunc
+	stop   func() error
+	ending sync.Once
+	err    error // of its goroutines, once gone is closed
 }
 
 var _ member = (*client)(nil)
@@ -57,25 +108,45 @@ func (c *cluster) Open(ctx context.Context, s world.ClientSpec) (world.Client, e
 
 func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, error) {
 	c.Opened(s)
+	var opener locks.Opener
 	switch {
 	case s.Command != "":
 		return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
-	case s.Module != "":
-		if err := c.take(s.ID); err != nil {
+	case s.Module == "":
+		var err error
+		if opener, err = c.opener(s); err != nil {
 			return nil, err
 		}
-		// Others would continue in the instant in which this one begins.
-		c.Settle(history.ClientParty(s.ID).String())
-		return c.openModule(ctx, s)
-	}
-	opener, err := c.opener(s)
-	if err != nil {
-		return nil, err
 	}
 	if err := c.take(s.ID); err != nil {
 		return nil, err
 	}
-	return c.openGoroutines(ctx, s, opener)
+	// One after the other: other clients would continue in the instant in which this one begins, and while libraries
+	// are set up, they draw from the process's source of randomness, for example to shuffle their servers.
+	c.Settle(history.ClientParty(s.ID).String())
+	r := guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed}
+	var m member
+	if s.Module == "" {
+		m = c.startGoroutines(ctx, s, opener)
+	} else {
+		store := guest.Addresses(c.Store())
+		r.Store = &store
+		var err error
+		if m, err = c.startModule(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	c.clients[s.ID] = m
+	c.mu.Unlock()
+	_, err := m.Conn().Hello(ctx)
+	if err == nil {
+		err = m.Conn().Open(ctx, r)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.end())
+	}
+	return m, nil
 }
 
 // opener returns what opens the lock inside this process.
@@ -104,19 +175,10 @@ func (c *cluster) take(id int) error {
 	return nil
 }
 
-// remember registers a client.
-func (c *cluster) remember(id int, m member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.clients[id] = m
-}
-
-func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener locks.Opener) (*client, error) {
-	cl := &client{cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), dead: make(chan struct{}), gone: make(chan struct{})}
-	// One after the other: while they are set up, libraries draw from the process's source of
-	// randomness, for example to shuffle their servers.
-	c.Settle(cl.name)
+// startGoroutines starts a client without its own program.
+func (c *cluster) startGoroutines(ctx context.Context, s world.ClientSpec, opener locks.Opener) *client {
 	seedGlobal(int64(s.Seed))
+	cl := &client{base: c.newBase(s.ID)}
 	store := c.Store()
 	store.Dial = cl.dial
 	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store, Now: cl.clock.Now}
@@ -124,18 +186,8 @@ func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener
 	var life context.Context
 	life, cl.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	hello := guest.Hello{Name: s.Lock, SourceAddress: true}
-	o := s.ConnOptions()
-	o.Lost, o.Queued = unlessDead(cl.dead, s.Lost), unlessDead(cl.dead, s.Queued)
-	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, o)
-	c.remember(s.ID, cl)
-	_, err := cl.conn.Hello(ctx)
-	if err == nil {
-		err = cl.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})
-	}
-	if err != nil {
-		return nil, errors.Join(err, cl.end())
-	}
-	return cl, nil
+	cl.conn, cl.stop = guest.InProcess(life, hello, opener, known, &cl.gate, cl.connOptions(s))
+	return cl
 }
 
 // seedGlobal makes the draws of libraries from the process's source of randomness repeatable, as far
@@ -143,9 +195,6 @@ func (c *cluster) openGoroutines(ctx context.Context, s world.ClientSpec, opener
 func seedGlobal(seed int64) {
 	globalrand.Seed(seed) //lint:ignore SA1019 libraries draw from it, and nothing else seeds it
 }
-
-// Conn returns the connection to the lock.
-func (cl *client) Conn() *guest.Conn { return cl.conn }
 
 // Pause stops the client's operations and all that it sends and receives. Timers of its library go
 // on, unlike under SIGSTOP, and their messages leave after the resume.
@@ -162,32 +211,19 @@ func (cl *client) Resume(context.Context) error {
 	return nil
 }
 
-// Kill cuts the client off so that it sends nothing more. It does not wait for its goroutines, which
-// end when they notice: a library may sleep a while, and would determine how long the kill takes.
+// Kill does not wait for the client's goroutines, which end when they notice: a library may sleep a while, and would
+// determine how long the kill takes.
 func (cl *client) Kill(context.Context) error {
-	cl.dying.Do(func() {
-		close(cl.dead)
-		cl.conn.Cut(errKilled)
-		cl.cluster.abandon(cl.name)
-	})
+	cl.kill()
 	cl.leave()
 	return nil
-}
-
-// abandon ends the connections of a killed client.
-func (c *cluster) abandon(client string) {
-	for _, p := range c.net.pairsWith(func(at slot) bool { return at.client == client }) {
-		p.abandon()
-	}
 }
 
 // Close closes the client. It does not wait for the goroutines of a killed client, because then its
 // replacement would start when a dead library's sleep is over.
 func (cl *client) Close(ctx context.Context) error {
-	select {
-	case <-cl.dead:
+	if cl.isDead() {
 		return nil
-	default:
 	}
 	err := cl.conn.Close(ctx)
 	return errors.Join(err, cl.finish())
@@ -201,22 +237,6 @@ func (cl *client) end() error {
 
 // shiftClock shifts the wall clock that its lock reads.
 func (cl *client) shiftClock(by time.Duration, drift float64) { cl.clock.Shift(by, drift) }
-
-func (cl *client) clockOffset() time.Duration { return cl.clock.Offset() }
-
-// unlessDead passes a notice on while its client lives.
-func unlessDead(dead <-chan struct{}, notice func(session string)) func(session string) {
-	if notice == nil {
-		return nil
-	}
-	return func(session string) {
-		select {
-		case <-dead:
-		default:
-			notice(session)
-		}
-	}
-}
 
 // leave lets the client's goroutines end.
 func (cl *client) leave() {

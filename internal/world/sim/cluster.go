@@ -115,17 +115,13 @@ func (c *cluster) tick(n *node) {
 // stop ends the cluster.
 func (c *cluster) stop() error {
 	c.mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.clients))
-	clients := make([]member, 0, len(ids))
-	for _, id := range ids {
-		if cl := c.clients[id]; cl != nil {
-			clients = append(clients, cl)
-		}
-	}
+	clients := maps.Clone(c.clients)
 	c.mu.Unlock()
 	var errs []error
-	for _, cl := range clients {
-		errs = append(errs, cl.end())
+	for _, id := range slices.Sorted(maps.Keys(clients)) {
+		if cl := clients[id]; cl != nil {
+			errs = append(errs, cl.end())
+		}
 	}
 	c.turns.stop()
 	close(c.done)

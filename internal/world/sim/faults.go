@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"lockbench/internal/world"
@@ -137,11 +138,7 @@ func (c *cluster) Ping(ctx context.Context, from, to string, load int) error {
 func (c *cluster) Requests(client string) map[string]int {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
-	counts := map[string]int{}
-	for name, n := range c.net.counts[client] {
-		counts[name] = n
-	}
-	return counts
+	return maps.Clone(c.net.counts[client])
 }
 
 // Reset resets the connections of clients on the links.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
-	"lockbench/internal/history"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 )
@@ -18,19 +17,12 @@ import (
 // module is a lock client that is a WASM module, with its machine and kernel. A pause stops its
 // timers, too, and it has its own clocks.
 type module struct {
-	cluster *cluster
-	id      int
-	name    string
-	path    string
-	own     class // of the instants in which its timers fire
-	conn    *guest.Conn
-	said    *outlet // its standard output
-	log     func(line string)
-	clock   Clock
-	dials   int
-	dead    chan struct{} // closed when it is killed
-	dying   sync.Once
-	gone    chan struct{} // closed when it has ended
+	base
+	path  string
+	own   class   // of the instants in which its timers fire
+	said  *outlet // its standard output
+	log   func(line string)
+	dials int
 
 	// mu is not held while the machine runs; turns ensures that nothing else touches the machine
 	// then. It is taken after that of a connection.
@@ -97,16 +89,13 @@ func program(s world.ClientSpec) wasm.Program {
 	return wasm.Program{Args: append([]string{filepath.Base(s.Module)}, s.Args...), Seed: s.Seed, ID: s.ID}
 }
 
-// openModule starts a module client. Its number is reserved.
-func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, error) {
+// startModule starts a module client.
+func (c *cluster) startModule(ctx context.Context, s world.ClientSpec) (*module, error) {
 	compiled, err := c.world.load(ctx, s.Module)
 	if err != nil {
 		return nil, err
 	}
-	m := &module{
-		cluster: c, id: s.ID, name: history.ClientParty(s.ID).String(), path: s.Module, said: newOutlet(), log: s.Log,
-		dead: make(chan struct{}), gone: make(chan struct{}), woken: true,
-	}
+	m := &module{base: c.newBase(s.ID), path: s.Module, said: newOutlet(), log: s.Log, woken: true}
 	m.own = classOf(m.name)
 	if m.log == nil {
 		m.log = func(string) {}
@@ -117,19 +106,11 @@ func (c *cluster) openModule(ctx context.Context, s world.ClientSpec) (*module, 
 	m.machine = compiled.Start(m, p)
 	m.timer = time.AfterFunc(time.Hour, m.wake)
 	m.timer.Stop()
-	o := s.ConnOptions()
-	o.Lost, o.Queued, o.Gained = unlessDead(m.dead, s.Lost), unlessDead(m.dead, s.Queued), m.gained
+	o := m.connOptions(s)
+	o.Gained = m.gained
 	m.conn = guest.NewConn(m.said, stdin{m}, o)
-	c.remember(s.ID, m)
 	c.turns.add(m)
 	c.turns.wake()
-	if _, err = m.conn.Hello(ctx); err == nil {
-		store := guest.Addresses(c.Store())
-		err = m.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed, Store: &store})
-	}
-	if err != nil {
-		return nil, errors.Join(err, m.end())
-	}
 	return m, nil
 }
 
@@ -203,9 +184,6 @@ func (m *module) arm() {
 	}
 }
 
-// Conn returns the connection to the module.
-func (m *module) Conn() *guest.Conn { return m.conn }
-
 // Pause stops the machine. Data for it waits in its kernel.
 func (m *module) Pause(context.Context) error {
 	m.mu.Lock()
@@ -225,24 +203,18 @@ func (m *module) Resume(context.Context) error {
 
 // Kill ends the machine before its next step.
 func (m *module) Kill(context.Context) error {
-	m.dying.Do(func() {
-		close(m.dead)
-		m.conn.Cut(errKilled)
-		m.cluster.abandon(m.name)
-		m.mu.Lock()
-		m.killed = true
-		m.mu.Unlock()
-		m.cluster.turns.wake()
-	})
+	m.kill()
+	m.mu.Lock()
+	m.killed = true
+	m.mu.Unlock()
+	m.cluster.turns.wake()
 	return nil
 }
 
 // Close closes the client. A killed client has ended already.
 func (m *module) Close(ctx context.Context) error {
-	select {
-	case <-m.dead:
+	if m.isDead() {
 		return nil
-	default:
 	}
 	err := m.conn.Close(ctx)
 	if err == nil {
@@ -278,8 +250,6 @@ func (m *module) gained() time.Duration {
 	defer m.mu.Unlock()
 	return m.machine.Gained()
 }
-
-func (m *module) clockOffset() time.Duration { return m.clock.Offset() }
 
 // stdin is the writing end of its standard input.
 type stdin struct{ module *module }

@@ -81,7 +81,7 @@ var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Mi
 type World struct {
 	options Options
 	moved   atomic.Int64
-	turn    computing
+	turn    atomic.Pointer[computing] // nil: no module computes
 
 	loading sync.Mutex
 	loaded  map[string]*wasm.Module // by their paths
@@ -152,7 +152,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 		ended <- bubble(func() error { return w.Inside(ctx, s, body) })
 	}()
 	go func() {
-		if err := w.turn.watch(w.options.ComputeLimit, over); err != nil {
+		if err := w.watch(w.options.ComputeLimit, over); err != nil {
 			ended <- err // the bubble cannot be ended
 		}
 	}()

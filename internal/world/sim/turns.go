@@ -63,9 +63,9 @@ func (t *turns) run() {
 			if next == nil {
 				break
 			}
-			t.world.turn.begins(next)
+			t.world.turn.Store(&computing{next})
 			next.turn()
-			t.world.turn.ends()
+			t.world.turn.Store(nil)
 			t.world.moved.Add(1)
 		}
 	}
@@ -89,31 +89,8 @@ func (t *turns) stop() {
 	t.loop.Wait()
 }
 
-// computing is the current turn, for observers outside of virtual time.
-type computing struct {
-	mu     sync.Mutex
-	module *module // nil: none
-	number int
-}
-
-func (c *computing) begins(m *module) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.module = m
-	c.number++
-}
-
-func (c *computing) ends() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.module = nil
-}
-
-func (c *computing) now() (m *module, number int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.module, c.number
-}
+// computing is one turn of a module, for observers outside of virtual time.
+type computing struct{ *module }
 
 // computeLimit is how long, in real time, a module may compute without waiting once.
 const computeLimit = 30 * time.Second
@@ -121,23 +98,24 @@ const computeLimit = 30 * time.Second
 // watch returns why a run cannot go on in which a module computes forever, since virtual time stops
 // then, and nothing inside notices. It returns nil when over is closed. It counts looks and not
 // time, because a busy machine delays looks, too.
-func (c *computing) watch(limit time.Duration, over <-chan struct{}) error {
+func (w *World) watch(limit time.Duration, over <-chan struct{}) error {
 	const looks = 30
 	tick := time.NewTicker(limit / looks)
 	defer tick.Stop()
-	for same, last := 0, 0; ; {
+	var last *computing
+	for same := 0; ; {
 		select {
 		case <-over:
 			return nil
 		case <-tick.C:
 		}
-		m, number := c.now()
-		if m == nil || number != last {
-			same, last = 0, number
+		now := w.turn.Load()
+		if now == nil || now != last {
+			same, last = 0, now
 			continue
 		}
 		if same++; same >= looks {
-			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it does so for ever, most likely, and virtual time stands still meanwhile", m.path, m.name, limit)
+			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it does so for ever, most likely, and virtual time stands still meanwhile", now.path, now.name, limit)
 		}
 	}
 }
