@@ -13,7 +13,10 @@ type function struct {
 }
 
 // fromWazero are the WASI functions of wazero, which need only the configuration of the module.
-var fromWazero = []string{"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get", "sched_yield"}
+var fromWazero = []string{
+	"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "random_get", "sched_yield",
+	"fd_prestat_get", "fd_prestat_dir_name", // of the empty directory /
+}
 
 // functions are the others, which use the files, sockets and clocks of a [Machine].
 var functions = map[string]function{
@@ -29,8 +32,6 @@ var functions = map[string]function{
 	"fd_fdstat_get":       {2, fdStatGet},
 	"fd_fdstat_set_flags": {2, fdStatSetFlags},
 	"fd_filestat_get":     {2, fdFilestatGet},
-	"fd_prestat_get":      {2, fdPrestatGet},
-	"fd_prestat_dir_name": {3, fdPrestatDirName},
 	"fd_seek":             {4, func(*Machine, memory, []uint64) errno { return errSpipe }},
 	"fd_sync":             {1, func(*Machine, memory, []uint64) errno { return errNone }},
 	"sock_recv":           {6, sockRecv},
@@ -62,23 +63,3 @@ func (v *Machine) clock(id uint32, now time.Time) (int64, errno) {
 	}
 	return 0, errInval
 }
-
-// fdPrestatGet describes the only open directory, /.
-func fdPrestatGet(v *Machine, m memory, s []uint64) errno {
-	if f := v.file(s[0]); f == nil || f.kind != kindDirectory {
-		return errBadF
-	}
-	return m.putUint64(ptr(s[1]), uint64(len(rootName))<<32)
-}
-
-func fdPrestatDirName(v *Machine, m memory, s []uint64) errno {
-	if f := v.file(s[0]); f == nil || f.kind != kindDirectory {
-		return errBadF
-	}
-	if ptr(s[2]) < uint32(len(rootName)) {
-		return errInval
-	}
-	return m.put(ptr(s[1]), []byte(rootName))
-}
-
-const rootName = "/"
