@@ -91,25 +91,27 @@ func (c *cluster) tick(n *node) {
 		return
 	}
 	chance := c.chance("every/" + n.Name)
-	wait := func() time.Duration {
+	next := func() time.Time {
 		at := time.Now().Add(least + time.Duration(chance.Int64N(int64(most-least)+1)))
-		return time.Until(class(classNodes + n.index).next(at))
+		return class(classNodes + n.index).next(at)
 	}
 	c.loops.Go(func() {
-		timer := time.NewTimer(wait())
-		defer timer.Stop()
-		for {
-			select {
-			case <-timer.C:
-			case <-c.done:
-				return
-			}
+		for c.sleepUntil(next()) {
 			if n.running() {
 				n.server.Tick()
 			}
-			timer.Reset(wait())
 		}
 	})
+}
+
+// sleepUntil returns false if the cluster ends before.
+func (c *cluster) sleepUntil(at time.Time) bool {
+	select {
+	case <-time.After(time.Until(at)):
+		return true
+	case <-c.done:
+		return false
+	}
 }
 
 // stop ends the cluster.

@@ -71,10 +71,8 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}
 	own := c.attempt(at, n)
 	for {
-		select {
-		case <-cl.dead: // at once: a kill waits for the end of the client
+		if cl.isDead() { // at once: a kill waits for the end of the client
 			return fail(net.ErrClosed)
-		default:
 		}
 		if at.purpose != Subscription {
 			settle(own)
@@ -83,10 +81,8 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 			}
 			at.node = n.Name
 		}
-		select {
-		case <-cl.dead:
+		if cl.isDead() {
 			return fail(net.ErrClosed)
-		default:
 		}
 		stopped := c.net.stopped(cl.name)
 		open, change := c.net.open(cl.name, n.Name)

@@ -49,10 +49,7 @@ func (h *Host) Stall(server int, d time.Duration) {
 	c, n := h.cluster, h.cluster.nodes[server]
 	c.net.freeze(n.Name)
 	c.loops.Go(func() {
-		select {
-		case <-time.After(time.Until(class(classNodes + n.index).next(time.Now().Add(d)))):
-		case <-c.done:
-		}
+		c.sleepUntil(class(classNodes + n.index).next(time.Now().Add(d)))
 		c.net.thaw(n.Name)
 	})
 }
@@ -63,9 +60,7 @@ func (h *Host) After(server int, d time.Duration, do func()) {
 	c, n := h.cluster, h.cluster.nodes[server]
 	own := class(classTimers + n.index)
 	c.loops.Go(func() {
-		select {
-		case <-time.After(time.Until(own.next(time.Now().Add(d)))):
-		case <-c.done:
+		if !c.sleepUntil(own.next(time.Now().Add(d))) {
 			return
 		}
 		for stopped := c.net.stopped(n.Name); stopped != nil; stopped = c.net.stopped(n.Name) {

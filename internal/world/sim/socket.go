@@ -33,7 +33,7 @@ func (m *module) Dial(addr string) wasm.Socket {
 	s := &socket{module: m, addr: addr, settled: make(chan struct{})}
 	n, err := c.at(addr)
 	if err != nil {
-		s.fail(syscall.EHOSTUNREACH)
+		_ = s.fail(syscall.EHOSTUNREACH)
 		return s
 	}
 	m.dials++
@@ -52,10 +52,8 @@ func (m *module) Dial(addr string) wasm.Socket {
 // watch wakes the module when the connection might be made.
 func (s *socket) watch(own class) {
 	c := s.module.cluster
-	first := time.NewTimer(time.Until(s.due))
-	defer first.Stop()
 	select {
-	case <-first.C:
+	case <-time.After(time.Until(s.due)):
 	case <-s.settled:
 		return
 	case <-c.done:
@@ -75,42 +73,44 @@ func (s *socket) watch(own class) {
 	}
 }
 
-// advance makes the connection if possible.
-func (s *socket) advance() {
+// advance makes the connection if possible. It returns ErrAgain until the connection is made or has failed.
+func (s *socket) advance() error {
 	c := s.module.cluster
-	if s.conn != nil || s.err != nil || time.Now().Before(s.due) {
-		return
+	switch {
+	case s.conn != nil || s.err != nil:
+		return s.err
+	case time.Now().Before(s.due):
+		return wasm.ErrAgain
 	}
 	// The address may lead to another node now.
 	n, err := c.at(s.addr)
 	if err != nil {
-		s.fail(syscall.EHOSTUNREACH)
-		return
+		return s.fail(syscall.EHOSTUNREACH)
 	}
 	s.at.node = n.Name
 	switch open, _ := c.net.open(s.at.client, n.Name); {
 	case !open: // what was sent is on its way
+		return wasm.ErrAgain
 	case !n.alive():
-		s.fail(syscall.ECONNREFUSED)
+		return s.fail(syscall.ECONNREFUSED)
 	default:
 		s.conn = c.connect(s.at, n, s.addr)
 		s.conn.answers = nil
 		s.conn.listener = s.module.wake
 		close(s.settled)
+		return nil
 	}
 }
 
-func (s *socket) fail(err error) {
+func (s *socket) fail(err error) error {
 	s.err = err
 	close(s.settled)
+	return err
 }
 
 func (s *socket) Read(b []byte) (int, error) {
-	switch s.advance(); {
-	case s.err != nil:
-		return 0, s.err
-	case s.conn == nil:
-		return 0, wasm.ErrAgain
+	if err := s.advance(); err != nil {
+		return 0, err
 	}
 	n, err, done := s.conn.tryRead(b)
 	switch {
@@ -123,32 +123,24 @@ func (s *socket) Read(b []byte) (int, error) {
 }
 
 func (s *socket) Write(b []byte) (int, error) {
-	switch s.advance(); {
-	case s.err != nil:
-		return 0, s.err
-	case s.conn == nil:
-		return 0, wasm.ErrAgain
-	case len(b) == 0:
-		return 0, nil
+	if err := s.advance(); err != nil || len(b) == 0 {
+		return 0, err
 	}
 	return s.conn.Write(b)
 }
 
 func (s *socket) Readable() bool {
-	s.advance()
-	return s.err != nil || s.conn != nil && s.conn.readable()
+	err := s.advance()
+	return err == nil && s.conn.readable() || s.err != nil
 }
 
-func (s *socket) Writable() bool {
-	s.advance()
-	return s.err != nil || s.conn != nil
-}
+func (s *socket) Writable() bool { return !errors.Is(s.advance(), wasm.ErrAgain) }
 
 func (s *socket) Close() {
 	switch {
 	case s.conn != nil:
 		_ = s.conn.Close() // it may have been closed from the other end
 	case s.err == nil:
-		s.fail(syscall.EPIPE)
+		_ = s.fail(syscall.EPIPE)
 	}
 }
