@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/rueidis/rueidislock"
+	"github.com/valkey-io/valkey-go/valkeylock"
+
 	"lockbench/locks"
 )
 
@@ -30,8 +33,8 @@ func All() []Library {
 		{locks.Card{Name: "redsync-redigo", Family: locks.Majority, Claims: bounded}, openRedsync(redigoPool)},
 		{locks.Card{Name: "redsync-rueidis", Family: locks.Majority, Claims: bounded}, openRedsync(newRueidisPool)},
 		{locks.Card{Name: "redislock", Family: locks.SingleStore, Claims: locks.Claims{Bounded: true, Waits: true, Several: true}}, openRedislock},
-		{locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched}, openRueidislock},
-		{locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched}, openValkeylock},
+		{locks.Card{Name: "rueidislock", Family: locks.SingleStore, Claims: watched}, openWatched(rueidislock.ErrNotLocked, newRueidislock)},
+		{locks.Card{Name: "valkeylock", Family: locks.SingleStore, Claims: watched}, openWatched(valkeylock.ErrNotLocked, newValkeylock)},
 	}, programs()...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockbench/locks"
+	service "lockbench/service/redis"
 )
 
 // watched is the API of rueidislock and valkeylock: a lock that is held until a context is done, on a majority of keys
@@ -26,13 +27,36 @@ type watchedSettings struct {
 	noLoop, setpx    bool
 }
 
-func watchedOptions(o *Options) (watchedSettings, error) {
-	s := watchedSettings{
-		validity: o.duration("validity", 5*time.Second), extend: o.duration("extend", 0), majority: o.number("majority", 2),
-		tryNext: o.duration("try-next", 20*time.Millisecond),
-		noLoop:  o.on("no-loop", false), setpx: o.on("setpx", false),
+// openWatched returns the function that opens the lock of a library.
+func openWatched(notLocked error, open func(locks.Store, watchedSettings, time.Duration) (watched, error)) func(Options) (locks.Opener, error) {
+	return func(o Options) (locks.Opener, error) {
+		s := watchedSettings{
+			validity: o.duration("validity", 5*time.Second), extend: o.duration("extend", 0), majority: o.number("majority", 2),
+			tryNext: o.duration("try-next", 20*time.Millisecond),
+			noLoop:  o.on("no-loop", false), setpx: o.on("setpx", false),
+		}
+		if err := o.err(); err != nil {
+			return nil, err
+		}
+		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+			newLocker := func(validity time.Duration) (watched, error) { return open(c.Store, s, validity) }
+			return &watchedLocker{settings: s, notLocked: notLocked, open: newLocker, lockers: map[time.Duration]watched{}}, nil
+		}, nil
 	}
-	return s, o.err()
+}
+
+// endpoints returns the addresses for a client, the name of the master if they are Sentinels, and whether they are one
+// server.
+func endpoints(s locks.Store) (addrs []string, master string, single bool, err error) {
+	switch s.Topology {
+	case service.Single, service.Replicated:
+		return []string{s.Nodes()[0].Addr}, "", true, nil
+	case service.Sentinel:
+		return addresses(s.Endpoints[service.Sentinels]), s.Params[service.MasterName], false, nil
+	case service.Cluster:
+		return addresses(s.Nodes()), "", false, nil
+	}
+	return nil, "", false, locks.ErrUnsupported
 }
 
 // watchedLocker has one locker of the library for each validity, which is an option of the locker and not of a request.
@@ -43,10 +67,6 @@ type watchedLocker struct {
 
 	mu      sync.Mutex
 	lockers map[time.Duration]watched
-}
-
-func newWatchedLocker(s watchedSettings, notLocked error, open func(time.Duration) (watched, error)) *watchedLocker {
-	return &watchedLocker{settings: s, notLocked: notLocked, open: open, lockers: map[time.Duration]watched{}}
 }
 
 func (l *watchedLocker) Close() error {
