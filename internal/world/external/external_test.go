@@ -322,7 +322,7 @@ func TestPlace(t *testing.T) {
 
 // Nothing that servers say of themselves is more than a word to a shell.
 func TestFilled(t *testing.T) {
-	c := command{text: "kill {node} at ${x} {host}"}
+	c := command{Run: "kill {node} at ${x} {host}"}
 	if got, err := c.filled(values{"node": "a", "host": "b.c"}); got != "kill a at ${x} b.c" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}

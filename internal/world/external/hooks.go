@@ -54,21 +54,30 @@ type Hooks struct {
 	commands map[string]command
 }
 
-// command is one hook.
+// command is one hook: COMMAND in the file, or {run: COMMAND, limit: 10s}.
 type command struct {
-	text  string
-	limit time.Duration
+	Run   string        `yaml:"run"`
+	Limit time.Duration `yaml:"limit"`
 }
 
-func (h *Hooks) has(name string) bool { return h.commands[name].text != "" }
+// UnmarshalYAML reads either form.
+func (c *command) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&c.Run) == nil {
+		return nil
+	}
+	type fields command
+	return unmarshal((*fields)(c))
+}
+
+func (h *Hooks) has(name string) bool { return h.commands[name].Run != "" }
 
 // hooksFile is the content of the file.
 type hooksFile struct {
-	Limit string            `yaml:"limit"`
+	Limit time.Duration     `yaml:"limit"`
 	Nodes map[string]string `yaml:"nodes"`
 	// Addresses maps addresses that servers announce to those at which this machine reaches them.
-	Addresses map[string]string `yaml:"addresses"`
-	Hooks     map[string]any    `yaml:"hooks"`
+	Addresses map[string]string  `yaml:"addresses"`
+	Hooks     map[string]command `yaml:"hooks"`
 }
 
 // ReadHooks reads a file of hooks. Its errors are usage errors.
@@ -85,18 +94,11 @@ func ReadHooks(path string) (*Hooks, error) {
 }
 
 func parseHooks(text []byte) (*Hooks, error) {
-	var file hooksFile
+	file := hooksFile{Limit: hookLimit}
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
 		return nil, errors.New(withoutPasswords(yaml.FormatError(err, false, true)))
 	}
 	h := &Hooks{nodes: map[string]string{}, commands: map[string]command{}}
-	usual := hookLimit
-	if file.Limit != "" {
-		var err error
-		if usual, err = readLimit(file.Limit); err != nil {
-			return nil, fmt.Errorf("limit: %w", err)
-		}
-	}
 	for name, addr := range file.Nodes {
 		if !plain(name) {
 			return nil, fmt.Errorf("nodes: %q is not a name of letters, digits, dots, dashes, slashes and underscores", name)
@@ -112,8 +114,11 @@ func parseHooks(text []byte) (*Hooks, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
-		c, err := readCommand(name, file.Hooks[name], usual)
-		if err != nil {
+		c := file.Hooks[name]
+		if c.Limit == 0 {
+			c.Limit = file.Limit
+		}
+		if err := c.check(name); err != nil {
 			return nil, fmt.Errorf("hooks: %s: %w", name, err)
 		}
 		h.commands[name] = c
@@ -126,55 +131,27 @@ func parseHooks(text []byte) (*Hooks, error) {
 	return h, nil
 }
 
-// readCommand parses TEXT, or {run: TEXT, limit: 10s}.
-func readCommand(name string, value any, usual time.Duration) (command, error) {
+// check checks the command of a hook.
+func (c command) check(name string) error {
 	k, known := kinds[name]
-	if !known {
-		return command{}, fmt.Errorf("there is no such hook; known are %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
-	}
-	c := command{limit: usual}
-	switch v := value.(type) {
-	case string:
-		c.text = v
-	case bool: // a shell's command of that name, without quotes
-		c.text = fmt.Sprint(v)
-	case map[string]any:
-		for key, value := range v {
-			text, ok := value.(string)
-			switch {
-			case key == "run" && ok:
-				c.text = text
-			case key == "limit" && ok:
-				var err error
-				if c.limit, err = readLimit(text); err != nil {
-					return c, err
-				}
-			default:
-				return c, fmt.Errorf("%s: a hook is a command, or {run: COMMAND, limit: 10s}", key)
-			}
-		}
-	}
-	if strings.TrimSpace(c.text) == "" {
-		return c, errors.New("it is not a command")
+	switch {
+	case !known:
+		return fmt.Errorf("there is no such hook; known are %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	case strings.TrimSpace(c.Run) == "":
+		return errors.New("it is not a command")
+	case c.Limit <= 0:
+		return fmt.Errorf("its limit is %s, which is not above zero", c.Limit)
 	}
 	allowed := []string{"node", "host", "port"}
 	if k.links {
 		allowed = []string{"from", "from_host", "from_port", "to", "to_host", "to_port"}
 	}
-	for _, found := range placeholder.FindAllStringSubmatch(c.text, -1) {
+	for _, found := range placeholder.FindAllStringSubmatch(c.Run, -1) {
 		if !slices.Contains(allowed, found[1]) {
-			return c, fmt.Errorf("there is no placeholder {%s}; known are {%s}", found[1], strings.Join(allowed, "}, {"))
+			return fmt.Errorf("there is no placeholder {%s}; known are {%s}", found[1], strings.Join(allowed, "}, {"))
 		}
 	}
-	return c, nil
-}
-
-func readLimit(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q is not a duration above zero, such as 30s", text)
-	}
-	return d, nil
+	return nil
 }
 
 // placeholder matches {name}. Braces of the shell have a $ before them or other characters inside.
@@ -187,7 +164,7 @@ func plain(text string) bool { return plainText.MatchString(text) }
 
 // filled returns the command with its placeholders replaced.
 func (c command) filled(with map[string]string) (string, error) {
-	text := c.text
+	text := c.Run
 	for name, value := range with {
 		if !strings.Contains(text, "{"+name+"}") {
 			continue

@@ -182,7 +182,7 @@ const outputMax = 64 << 10
 // unknown state.
 func (r *runner) run(name string, with values) error {
 	c := r.hooks.commands[name]
-	if c.text == "" {
+	if c.Run == "" {
 		return fmt.Errorf("there is no hook %s", name)
 	}
 	text, err := c.filled(with)
@@ -194,7 +194,7 @@ func (r *runner) run(name string, with values) error {
 		return fmt.Errorf("hook %s: keep its output: %w", name, err)
 	}
 	defer out.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
+	ctx, cancel := context.WithTimeout(context.Background(), c.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", text)
 	cmd.Stdout, cmd.Stderr = out, out
@@ -214,7 +214,7 @@ func (r *runner) run(name string, with values) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("the hook %s (%s) had not ended after %s and was ended; give it more time in the file of hooks, or mend it%s", name, text, c.limit, last(said))
+		return fmt.Errorf("the hook %s (%s) had not ended after %s and was ended; give it more time in the file of hooks, or mend it%s", name, text, c.Limit, last(said))
 	}
 	return fmt.Errorf("the hook %s (%s): %w%s", name, text, err, last(said))
 }

@@ -140,8 +140,8 @@ func (w *World) Report(ctx context.Context) []string {
 		if !o.Hooks.has(name) {
 			continue
 		}
-		line := fmt.Sprintf("hook %s: %s", name, o.Hooks.commands[name].text)
-		if err := findable(ctx, o.Hooks.commands[name].text); err != nil {
+		line := fmt.Sprintf("hook %s: %s", name, o.Hooks.commands[name].Run)
+		if err := findable(ctx, o.Hooks.commands[name].Run); err != nil {
 			line = fmt.Sprintf("hook %s: %v", name, err)
 		}
 		lines = append(lines, line)
