@@ -29,6 +29,7 @@ import (
 
 	"lockbench/internal/turn"
 	"lockbench/internal/world"
+	"lockbench/internal/world/process"
 	"lockbench/service"
 )
 
@@ -166,7 +167,7 @@ func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
 	sketch.Lacks = w.options.limits(s.Topology)
 	sketch.Clocks = errClocks
-	sketch.ClientClocks, sketch.ClientDrift = clientClocks(s), world.ErrProgramDrift
+	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
 	if s.Service != nil && w.options.Hooks.has(hookPromote) {
 		sketch.Group = promotable{sketch.Group, func(context.Context, string) (string, error) { return "", errors.New("this is a plan") }}
 	}

@@ -13,8 +13,6 @@ var _ world.World = (*World)(nil)
 
 var errLinux = errors.New("the external world needs Linux, for its clients are stopped and ended as processes are there")
 
-func clientClocks(world.Spec) error { return errLinux }
-
 // Ready returns why this world cannot be used here.
 func (w *World) Ready(context.Context) error { return errLinux }
 

@@ -32,8 +32,6 @@ const (
 	leftShown = 3
 )
 
-func clientClocks(s world.Spec) error { return process.ClockReady(s) }
-
 // Ready checks the servers and hooks. It changes nothing.
 func (w *World) Ready(ctx context.Context) error {
 	if w.options.Service == nil {

@@ -26,6 +26,8 @@ import (
 	"sync/atomic"
 
 	"lockbench/internal/world"
+	"lockbench/internal/world/process"
+	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
 
@@ -86,4 +88,12 @@ func (w *World) Describe() world.Description {
 func (w *World) About() string {
 	about, _ := w.about.Load().(string)
 	return about
+}
+
+// Sketch describes the cluster that Run would start.
+func (w *World) Sketch(s world.Spec) world.Sketch {
+	sketch := world.NewSketch(s)
+	sketch.Clocks = shim.Ready()
+	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
+	return sketch
 }

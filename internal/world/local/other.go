@@ -26,6 +26,3 @@ func (w *World) Meet(context.Context, world.ClientSpec) (world.Met, error) {
 func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Cluster) error) error {
 	return errLinux
 }
-
-// Sketch describes the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Sketch { return world.NewSketch(s) }

@@ -15,7 +15,6 @@ import (
 	"lockbench/internal/output"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
-	"lockbench/internal/world/shim"
 	"lockbench/service"
 )
 
@@ -91,12 +90,9 @@ func firstWords(err error, out []byte) string {
 	return ""
 }
 
-// Sketch describes the cluster that Run would start.
-func (w *World) Sketch(s world.Spec) world.Sketch {
-	sketch := world.NewSketch(s)
-	sketch.Clocks = shim.Ready()
-	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
-	return sketch
+// Meet starts a user's guest without a lock service, reads its hello, and ends it.
+func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
+	return process.Meet(ctx, s)
 }
 
 // Run starts the cluster, calls body, and ends all processes before it returns.
