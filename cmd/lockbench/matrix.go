@@ -198,7 +198,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	say(line)
 	sayResume(c, m.Resume())
 	failed := m.Run(c.Context(), campaign.Work{
-		Chosen: chosen, Places: places, Budget: f.budget, Say: say, Columns: report.TerminalWidth(c.OutOrStdout()),
+		Chosen: chosen, Places: places, Budget: f.budget, Say: say,
 	})
 	if m.Shard.N == 0 || failed != nil {
 		return endCampaign(c, m, failed)

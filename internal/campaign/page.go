@@ -45,7 +45,7 @@ type view struct {
 	NotRun  []string
 	Odd     []oddView // cells that are not as expected, with the reasons
 	From    [][2]string
-	Runs    []runView
+	Runs    []runsView
 }
 
 type column struct {
@@ -119,16 +119,21 @@ type trust struct {
 	Lock                                   string
 	Held, Overstay, Fenced, Broken, Unsure []string
 	Tried                                  int // scenarios
+	Control                                bool
 	group                                  group
 	High                                   string // upper bound of the rate where it held, in the scenario with the fewest episodes
 }
 
-type runView struct {
+// runsView are the runs of a row.
+type runsView struct {
 	Scenario string
 	Ran      []runLink
 }
 
-type runLink struct{ Href, Text, Again string }
+type runLink struct {
+	Ran
+	Href string
+}
 
 // looks are the looks of cells in the order of the legend: the symbols and the short names of the classes.
 var looks = []struct{ key, sign, word string }{
@@ -217,9 +222,9 @@ func (c *Campaign) page(w io.Writer) error {
 			v.Odd = append(v.Odd, oddView{cellID(r, l), r.name + ", " + l.Lock, strings.TrimPrefix(l.Remark(), l.Lock+": ")})
 		}
 		seconds += r.Result.DurationS
-		runs := runView{Scenario: r.name}
+		runs := runsView{Scenario: r.name}
 		for _, ran := range r.Runs {
-			runs.Ran = append(runs.Ran, runLink{Href: c.href(ran, ""), Text: fmt.Sprintf("seed %d", ran.Seed), Again: ran.Again})
+			runs.Ran = append(runs.Ran, runLink{ran, c.href(ran, "")})
 		}
 		v.Rows = append(v.Rows, row)
 		v.Runs = append(v.Runs, runs)
@@ -290,46 +295,47 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cellView {
 	return v
 }
 
-// trust summarizes the locks by group. In each group the locks with the most scenarios come first.
-func (c *Campaign) trust(rows []line) []trust {
+// tally summarizes each lock over the rows that ran, in the order of the columns.
+func (c *Campaign) tally(rows []line) []trust {
 	var all []trust
 	for _, column := range c.columns(rows) {
-		if column.Control {
-			continue
-		}
-		t := trust{Lock: column.Name, group: column.group}
+		t := trust{Lock: column.Name, Control: column.Control, group: column.group}
 		high := 0.0
 		for _, r := range rows {
 			l := r.Result.Find(column.Name)
-			if l == nil {
+			if l == nil || len(r.Runs) == 0 {
 				continue
 			}
-			name := r.name
-			if len(r.Runs) == 0 {
-				continue
-			}
+			t.Tried++
 			switch l.Standing() {
+			case report.Untested:
+				t.Tried--
 			case report.Held:
-				t.Held = append(t.Held, name)
+				t.Held = append(t.Held, r.name)
 				if l.Rate != nil {
 					high = max(high, l.Rate.High)
 				}
 			case report.Fenced:
-				t.Fenced = append(t.Fenced, name)
+				t.Fenced = append(t.Fenced, r.name)
 			case report.Overstayed:
-				t.Overstay = append(t.Overstay, name)
+				t.Overstay = append(t.Overstay, r.name)
 			case report.Undecided:
-				t.Unsure = append(t.Unsure, name)
+				t.Unsure = append(t.Unsure, r.name)
 			case report.Broken:
-				t.Broken = append(t.Broken, name)
+				t.Broken = append(t.Broken, r.name)
 			}
 		}
-		t.Tried = len(t.Held) + len(t.Overstay) + len(t.Fenced) + len(t.Broken) + len(t.Unsure)
 		if len(t.Held) > 0 {
 			t.High = report.Percent(high)
 		}
 		all = append(all, t)
 	}
+	return all
+}
+
+// trust summarizes the locks by group, without the controls. In each group the locks with the most scenarios come first.
+func (c *Campaign) trust(rows []line) []trust {
+	all := slices.DeleteFunc(c.tally(rows), func(t trust) bool { return t.Control })
 	slices.SortStableFunc(all, func(a, b trust) int {
 		return cmp.Or(a.group.compare(b.group), b.Tried-a.Tried, len(a.Broken)-len(b.Broken), len(a.Overstay)-len(b.Overstay), len(b.Held)-len(a.Held))
 	})

@@ -1,12 +1,12 @@
 package campaign
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lockbench/internal/report"
@@ -29,9 +29,7 @@ type Work struct {
 	// Budget limits the time; 0: unlimited. The worlds share the remaining time evenly, in order. A run starts only if it
 	// fits by the duration of earlier runs of its scenario.
 	Budget time.Duration
-	Say    func(line string)
-	// Columns is the width of the lines for Say; the default is report.ScreenWidth.
-	Columns int
+	Say    func(line string) // may wrap long lines
 
 	now func() time.Time // for tests
 }
@@ -251,7 +249,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) {
 			end += " in " + t.world.World
 		}
 	}
-	t.work.Say(inLines(append(parts, end), cmp.Or(t.work.Columns, report.ScreenWidth)))
+	t.work.Say(strings.Join(append(parts, end), "  "))
 }
 
 // left estimates the duration of the rest of the world's turn.

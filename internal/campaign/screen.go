@@ -10,28 +10,6 @@ import (
 	"lockbench/internal/report"
 )
 
-// inLines joins parts to lines of limited width.
-func inLines(parts []string, columns int) string {
-	const gap, indent = "  ", "    "
-	var b strings.Builder
-	width := 0
-	for i, part := range parts {
-		n := utf8.RuneCountInString(part)
-		switch {
-		case i == 0:
-		case width+len(gap)+n > columns:
-			b.WriteString("\n" + indent)
-			width = len(indent)
-		default:
-			b.WriteString(gap)
-			width += len(gap)
-		}
-		b.WriteString(part)
-		width += n
-	}
-	return b.String()
-}
-
 // Screen returns the final output: for one world the verdicts, for several worlds the numbers of runs as expected, and
 // then unexpected results and missing runs.
 func (c *Campaign) Screen(columns int) []string {

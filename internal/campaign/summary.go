@@ -108,26 +108,22 @@ func (c *Campaign) trusted(add func(string), rows []line) {
 	if len(all) == 0 {
 		return
 	}
-	unsure := slices.ContainsFunc(all, func(t trust) bool { return len(t.Unsure) > 0 })
-	head, rule := "| lock | ○ held in | ● ■ broke under, its own fault | ◐ overstayed under, as every lease does |", "| --- | --- | --- | --- |"
-	if unsure {
-		head, rule = head+" ? ! undecided |", rule+" --- |"
+	titles := []string{"lock", "○ held in", "● ■ broke under, its own fault", "◐ overstayed under, as every lease does", "? ! undecided"}
+	if !slices.ContainsFunc(all, func(t trust) bool { return len(t.Unsure) > 0 }) {
+		titles = titles[:4]
 	}
-	add(head + "\n" + rule + "\n")
+	add(report.MarkdownHead(titles))
 	for _, t := range all {
 		overstay := slices.Clone(t.Overstay)
 		for _, name := range t.Fenced {
 			overstay = append(overstay, name+" (fenced)")
 		}
-		line := "| **" + report.MarkdownText(t.Lock) + "** | "
+		held := ""
 		if t.Tried > 0 {
-			line += fmt.Sprintf("%d of %d", len(t.Held), t.Tried)
+			held = fmt.Sprintf("%d of %d", len(t.Held), t.Tried)
 		}
-		line += " | " + names(t.Broken) + " | " + names(overstay) + " |"
-		if unsure {
-			line += " " + names(t.Unsure) + " |"
-		}
-		add(line + "\n")
+		cells := []string{"**" + report.MarkdownText(t.Lock) + "**", held, names(t.Broken), names(overstay), names(t.Unsure)}
+		add(report.MarkdownRow(cells[:len(titles)]))
 	}
 	add("\n")
 }
@@ -141,20 +137,19 @@ func names(all []string) string {
 	return strings.Join(safe, ", ")
 }
 
-// markdownTable writes a table whose first row is the head.
+// markdownTable writes a table whose first row is the head. The names in its first row and column can be any text.
 func markdownTable(add func(string), table [][]string) {
 	for i, row := range table {
-		text := "|"
-		for j, cell := range row {
-			if name := i == 0 && j > 0 || i > 0 && j == 0; name {
-				cell = report.MarkdownText(cell)
-			}
-			text += " " + cell + " |"
+		row = slices.Clone(row)
+		if i > 0 {
+			row[0] = report.MarkdownText(row[0])
+			add(report.MarkdownRow(row))
+			continue
 		}
-		add(text + "\n")
-		if i == 0 {
-			add("|" + strings.Repeat(" --- |", len(row)) + "\n")
+		for j := range row {
+			row[j] = report.MarkdownText(row[j])
 		}
+		add(report.MarkdownHead(row))
 	}
 	add("\n")
 }
@@ -206,38 +201,22 @@ func (c cellView) short(wrong string) string {
 // controls describes the results of locks without servers in a sentence.
 func (c *Campaign) controls(rows []line) string {
 	var said []string
-	for _, column := range c.columns(rows) {
-		if !column.Control {
+	for _, t := range c.tally(rows) {
+		if !t.Control {
 			continue
 		}
-		held, broke, other := 0, 0, 0
-		for _, r := range rows {
-			l := r.Result.Find(column.Name)
-			if l == nil || len(r.Runs) == 0 {
-				continue
-			}
-			switch l.Standing() {
-			case report.Untested:
-			case report.Held:
-				held++
-			case report.Undecided:
-				other++
-			default:
-				broke++
-			}
-		}
-		tried := held + broke + other
-		text := report.MarkdownText(column.Name)
-		switch {
-		case tried == 0:
+		held, unsure := len(t.Held), len(t.Unsure)
+		text := report.MarkdownText(t.Lock)
+		switch broke := t.Tried - held - unsure; {
+		case t.Tried == 0:
 			text += " could not run"
 		case broke == 0:
-			text += fmt.Sprintf(" held in %d of %d", held, tried)
+			text += fmt.Sprintf(" held in %d of %d", held, t.Tried)
 		default:
-			text += fmt.Sprintf(" broke in %d of %d", broke, tried)
+			text += fmt.Sprintf(" broke in %d of %d", broke, t.Tried)
 		}
-		if other > 0 {
-			text += fmt.Sprintf(" and was undecided in %d", other)
+		if unsure > 0 {
+			text += fmt.Sprintf(" and was undecided in %d", unsure)
 		}
 		said = append(said, text)
 	}

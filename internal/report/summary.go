@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -96,10 +97,10 @@ func markdownTable(r *Result, columns []Column, remarks []string, bytesMax int) 
 		}
 	}
 	var b, below strings.Builder
-	b.WriteString(strings.ToLower(markdownRow(titles)) + rule + "\n")
+	b.WriteString(strings.ToLower(MarkdownRow(titles)) + rule + "\n")
 	left := 0
 	for i, row := range cells(columns, r) {
-		line := markdownRow(row)
+		line := MarkdownRow(safe(row))
 		const reserve = 200 // for the lines that end the table
 		if b.Len()+below.Len()+len(line)+len(remarks[i])+reserve > bytesMax {
 			left++
@@ -156,13 +157,21 @@ func summaryViolations(r *Result, bytesMax int) string {
 	return b.String()
 }
 
-// markdownRow is a row of a table.
-func markdownRow(cells []string) string {
-	row := "|"
-	for _, cell := range cells {
-		row += " " + MarkdownText(cell) + " |"
+// MarkdownRow is a row of a table. The texts of its cells are safe; see [MarkdownText].
+func MarkdownRow(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+// MarkdownHead is the head of a table.
+func MarkdownHead(titles []string) string {
+	return MarkdownRow(titles) + MarkdownRow(slices.Repeat([]string{"---"}, len(titles)))
+}
+
+// safe are texts that are safe for cells.
+func safe(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = MarkdownText(text)
 	}
-	return row + "\n"
+	return all
 }
 
 // MarkdownText makes a text safe for a cell of a table: one line, short, with Markdown and HTML escaped.
