@@ -89,17 +89,7 @@ func (c *Cluster) Ask(ctx context.Context, node string, limit time.Duration, do 
 	if s := c.Host.Status(node); s.Why != nil {
 		return fmt.Errorf("%s: %w", node, s.Why)
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	conn, err := c.Host.Dial(ctx, node)
-	if err == nil {
-		err = Interrupt(ctx, conn, func() error { return do(ctx, conn) })
-		conn.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", node, err)
-	}
-	return nil
+	return ask(ctx, node, limit, func(ctx context.Context) (net.Conn, error) { return c.Host.Dial(ctx, node) }, do)
 }
 
 // Interrupt runs do, and makes its reads and writes on a connection fail when ctx ends.

@@ -33,17 +33,7 @@ type Dialer func(ctx context.Context, r Role, addr string) (net.Conn, error)
 // Ask runs do with a new connection to a data server, and interrupts it at a limit. The limit is longer
 // than [AskLimit], because nothing is known about the server yet.
 func (dial Dialer) Ask(ctx context.Context, addr string, do func(context.Context, net.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*AskLimit)
-	defer cancel()
-	c, err := dial(ctx, Data, addr)
-	if err == nil {
-		err = Interrupt(ctx, c, func() error { return do(ctx, c) })
-		c.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", addr, err)
-	}
-	return nil
+	return ask(ctx, addr, 5*AskLimit, func(ctx context.Context) (net.Conn, error) { return dial(ctx, Data, addr) }, do)
 }
 
 // Location is where external servers are looked for.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 
 	"lockbench/service"
@@ -70,7 +69,9 @@ func startTLS(ctx context.Context, c net.Conn, how service.Access) (in net.Conn,
 		}
 		greeting[high] &^= canTLS >> 8
 	}
-	return &upgraded{Conn: c, tls: tls.Client(c, how.TLS), said: greeting, asked: make(chan struct{}), closed: make(chan struct{})}, nil
+	u := &upgraded{Conn: c, tls: tls.Client(c, how.TLS), said: greeting, asked: make(chan struct{})}
+	u.closed, u.close = context.WithCancel(context.Background())
+	return u, nil
 }
 
 // upgraded is a connection with TLS to a server, for a client that uses no TLS:
@@ -92,8 +93,8 @@ type upgraded struct {
 	said  []byte // what the client reads next; used by Read alone
 	heard []byte // the beginning of a message; used by Write alone
 
-	closing sync.Once
-	closed  chan struct{}
+	closed context.Context // ends with the connection
+	close  context.CancelFunc
 }
 
 // asksTLS is the length of the part of an answer that asks for TLS.
@@ -151,7 +152,7 @@ func (u *upgraded) Read(p []byte) (int, error) {
 	if len(u.said) == 0 && !u.over.Load() {
 		select {
 		case <-u.asked:
-		case <-u.closed:
+		case <-u.closed.Done():
 			return 0, net.ErrClosed
 		}
 		m, err := hear(u.tls)
@@ -180,6 +181,6 @@ func (u *upgraded) CloseWrite() error {
 
 // Close ends the connection.
 func (u *upgraded) Close() error {
-	u.closing.Do(func() { close(u.closed) })
+	u.close()
 	return u.Conn.Close()
 }

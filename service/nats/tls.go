@@ -37,17 +37,23 @@ func readInfo(c net.Conn) (is info, text string, rest io.Reader, err error) {
 	return is, text, read, json.Unmarshal([]byte(text), &is)
 }
 
+// hidden are the fields of a greeting that clients do not get: TLS is the proxy's, and the addresses of
+// other servers lead past the proxy.
+var hidden = []string{"tls_required", "tls_verify", "tls_available", "connect_urls", "ws_connect_urls"}
+
 // startTLS starts TLS. NATS servers greet in plain text, and the greeting says whether they want TLS.
-func startTLS(ctx context.Context, plain net.Conn, how service.Access) (in net.Conn, err error) {
-	err = service.Interrupt(ctx, plain, func() error {
-		in, err = upgrade(ctx, plain, how)
+func startTLS(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
+	var is info
+	var text string
+	var rest io.Reader
+	var all map[string]json.RawMessage
+	err := service.Interrupt(ctx, c, func() (err error) {
+		is, text, rest, err = readInfo(c)
 		return err
 	})
-	return in, err
-}
-
-func upgrade(ctx context.Context, plain net.Conn, how service.Access) (net.Conn, error) {
-	is, text, rest, err := readInfo(plain)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &all)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -55,35 +61,17 @@ func upgrade(ctx context.Context, plain net.Conn, how service.Access) (net.Conn,
 		return nil, errors.New("it wants TLS, which the URL must ask for: natss://")
 	case how.TLS != nil && !is.TLSRequired && !is.TLSAvailable:
 		return nil, errors.New("it does not support TLS, which the URL asks for")
-	}
-	if text, err = forClients(text); err != nil {
-		return nil, err
-	}
-	if how.TLS == nil {
-		return greeted(plain, text, rest), nil
-	}
-	secure, err := service.Secure(ctx, plain, how)
-	if err != nil {
-		return nil, err
-	}
-	return greeted(secure, text, secure), nil
-}
-
-// hidden are the fields of a greeting that clients do not get: TLS is the proxy's, and the addresses of
-// other servers lead past the proxy.
-var hidden = []string{"tls_required", "tls_verify", "tls_available", "connect_urls", "ws_connect_urls"}
-
-// forClients returns a greeting without the hidden fields.
-func forClients(text string) (string, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		return "", err
+	case how.TLS != nil:
+		if c, err = service.Secure(ctx, c, how); err != nil {
+			return nil, err
+		}
+		rest = c
 	}
 	for _, name := range hidden {
 		delete(all, name)
 	}
 	left, err := json.Marshal(all)
-	return string(left) + "\r\n", err
+	return greeted(c, string(left)+"\r\n", rest), err
 }
 
 // greetedConn is a connection whose greeting was read, and is read again.
