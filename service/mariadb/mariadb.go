@@ -53,7 +53,7 @@ func (Service) Topologies() []service.Topology { return topologies }
 var settingsText string
 
 func (Service) Settings() []service.Setting {
-	return append(operator.Settings(), service.ReadSettings(settingsText)...)
+	return service.ReadSettings(settingsText)
 }
 
 // The first version that is known to work: it has positions of transactions for each replica, and

@@ -17,57 +17,30 @@ import (
 )
 
 // servers are the running servers of one cluster.
-type servers struct {
-	*operator.Operator
-	*operator.SQL
-	login    service.Credentials
-	database string       // of the tables of locks
-	lives    atomic.Int64 // number of starts of servers
-}
+type servers struct{ *operator.Servers }
 
 var _ service.Servers = (*servers)(nil)
 
-var _ operator.Database = asked{}
+var dialect = operator.Dialect{
+	Clock: "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)",
+	Nudge: "DROP TABLE IF EXISTS " + database + ".lockbench_nudge",
+}
 
+// newServers returns servers at which tables of locks are in a database.
 func newServers(t service.Topology, h service.Host, as service.Credentials, database string) *servers {
-	g := &servers{login: as, database: database}
-	g.SQL = operator.NewSQL(h, func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) })
-	g.Operator = operator.New(t, h, asked{g})
-	return g
-}
-
-// Params returns the login and the database of clients.
-func (g *servers) Params() map[string]string {
-	params := map[string]string{User: g.login.User, Database: g.database}
-	if g.login.Password != "" {
-		params[Password] = g.login.Password
-	}
-	return params
-}
-
-// Abilities are those of the failover manager, and what the database reports.
-func (g *servers) Abilities() service.Abilities {
-	return service.Abilities{Promote: g.Promote, Offsets: g.Offsets, Nudge: g.Nudge, ClockOffset: g.ClockOffset}
-}
-
-func (g *servers) Answers(ctx context.Context, node string) error {
-	return g.Order(ctx, node, service.AskLimit, "DO 1")
-}
-
-// ClockOffset returns by how much the clock of a server is wrong.
-func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	return g.SQL.ClockOffset(ctx, node, "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)")
-}
-
-// Nudge logs a statement that touches no table.
-func (g *servers) Nudge(ctx context.Context, leader string) error {
-	return g.Order(ctx, leader, service.AskLimit, "DROP TABLE IF EXISTS "+database+".lockbench_nudge")
+	d := dialect
+	d.Open = func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) }
+	params := map[string]string{User: as.User, Password: as.Password, Database: database}
+	return &servers{operator.NewServers(t, h, d, params, func(s *operator.Servers) operator.Database { return &asked{Servers: s} })}
 }
 
 // asked gives the failover manager access to the database.
-type asked struct{ *servers }
+type asked struct {
+	*operator.Servers
+	lives atomic.Int64 // number of starts of servers
+}
 
-func (g asked) State(ctx context.Context, node string) (operator.State, error) {
+func (g *asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
 	err := g.Session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
 		own, err := row(ctx, c, "SELECT @@read_only AS ro, @@gtid_binlog_pos AS logged, @@gtid_slave_pos AS replayed")
@@ -113,7 +86,7 @@ func sequence(position string) int64 {
 const turnLimit = 15 * time.Second
 
 // Promote makes a replica the primary after it has replayed everything that it has received.
-func (g asked) Promote(ctx context.Context, node string) error {
+func (g *asked) Promote(ctx context.Context, node string) error {
 	if err := g.Order(ctx, node, turnLimit, "STOP SLAVE IO_THREAD"); err != nil {
 		return err
 	}
@@ -140,10 +113,10 @@ func (g asked) Promote(ctx context.Context, node string) error {
 	})
 }
 
-func (g asked) semiSync() bool { return g.Setting(semiSync) == "on" }
+func (g *asked) semiSync() bool { return g.Setting(semiSync) == "on" }
 
 // Follow makes a server follow a primary from the position that it has replayed.
-func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) error {
+func (g *asked) Follow(ctx context.Context, node string, leader netip.AddrPort) error {
 	statements := []string{"STOP SLAVE", "SET GLOBAL read_only = 1"}
 	if g.semiSync() {
 		statements = append(statements, "SET GLOBAL rpl_semi_sync_master_enabled = 0", "SET GLOBAL rpl_semi_sync_slave_enabled = 1")
@@ -155,7 +128,7 @@ func (g asked) Follow(ctx context.Context, node string, leader netip.AddrPort) e
 
 // Started gives a server a number that no server had before: with its old number, a server that lost
 // its data would skip its own earlier writes. Then the server leads or follows.
-func (g asked) Started(ctx context.Context, node string, follows *netip.AddrPort) error {
+func (g *asked) Started(ctx context.Context, node string, follows *netip.AddrPort) error {
 	if !g.Topology().Follows() {
 		return nil
 	}

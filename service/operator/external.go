@@ -34,12 +34,12 @@ type external struct {
 }
 
 // External returns the only server of a group with the schema of a run.
-func (s *SQL) External(g service.Servers, prefix string, schemas Schemas) service.ExternalServers {
-	x := &external{Servers: g, Schemas: schemas, sql: s, name: g.Nodes()[0].Name, own: prefix}
+func (s *Servers) External(g service.Servers, prefix string, schemas Schemas) service.ExternalServers {
+	x := &external{Servers: g, Schemas: schemas, sql: s.SQL, name: s.Nodes()[0].Name, own: prefix}
 	return service.ExternalServers{
 		Servers: x, MakeRoom: x.makeRoom, Under: x.under, Clear: x.clear,
 		ByHand: func(text string) string { return fmt.Sprintf(x.ByHand, text) },
-		Can:    service.Abilities{ClockOffset: g.Abilities().ClockOffset},
+		Can:    service.Abilities{ClockOffset: s.ClockOffset},
 	}
 }
 

@@ -61,13 +61,6 @@ func Topologies(name string) []service.Topology {
 	}
 }
 
-// Settings returns the settings of the failover manager.
-func Settings() []service.Setting {
-	return []service.Setting{{
-		Name: FailoverAfter, About: "how long no node may reach the primary until a replica is promoted, where the topology is managed; lockbench's default is 1s",
-	}}
-}
-
 // State is the state of a node in its own view.
 type State struct {
 	Leads    bool

@@ -127,17 +127,6 @@ func (s *SQL) Row(ctx context.Context, node, query string, into ...any) error {
 	})
 }
 
-// ClockOffset returns by how much the clock of a node is wrong. The query returns its time in microseconds.
-func (s *SQL) ClockOffset(ctx context.Context, node, query string) (by time.Duration, err error) {
-	return by, s.Session(ctx, node, service.AskLimit, func(ctx context.Context, c *sql.Conn) error {
-		var micros int64
-		before := time.Now()
-		err := c.QueryRowContext(ctx, query).Scan(&micros)
-		by = time.UnixMicro(micros).Sub(before.Add(time.Since(before) / 2))
-		return err
-	})
-}
-
 // Close ends the sessions. It does not wait for the servers, which may be paused.
 func (s *SQL) Close() error {
 	s.mu.Lock()

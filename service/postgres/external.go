@@ -73,8 +73,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 }
 
 func openExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
-	g := newServers(site.Topology, h, login{site.Logins[service.Data], site.Database})
-	g.schema = prefix
+	g := newServers(site.Topology, h, login{site.Logins[service.Data], site.Database}, prefix)
 	return g.External(g, prefix, operator.Schemas{
 		Create: "CREATE SCHEMA IF NOT EXISTS %s", Drop: "DROP SCHEMA IF EXISTS %s CASCADE", Quote: quoted,
 		Find:   "SELECT nspname FROM pg_namespace WHERE strpos(nspname, $1) > 0 ORDER BY 1 LIMIT $2",

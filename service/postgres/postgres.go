@@ -51,7 +51,7 @@ func (Service) Topologies() []service.Topology { return topologies }
 var settingsText string
 
 func (Service) Settings() []service.Setting {
-	return append(operator.Settings(), service.ReadSettings(settingsText)...)
+	return service.ReadSettings(settingsText)
 }
 
 // majorMin is the first version that applies a new primary_conninfo without a restart.
@@ -154,7 +154,7 @@ func (Service) Wire() service.Wire {
 }
 
 func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, login{Credentials: service.Credentials{User: user}, database: database})
+	return newServers(t, h, login{Credentials: service.Credentials{User: user}, database: database}, "")
 }
 
 // conninfo returns the connection string for another server.

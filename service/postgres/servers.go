@@ -12,49 +12,22 @@ import (
 )
 
 // servers are the running servers of one cluster.
-type servers struct {
-	*operator.Operator
-	*operator.SQL
-	login  login
-	schema string // of the tables of locks; empty: the usual one
-}
+type servers struct{ *operator.Servers }
 
 var _ service.Servers = (*servers)(nil)
 
-var _ operator.Database = asked{}
-
-func newServers(t service.Topology, h service.Host, as login) *servers {
-	g := &servers{login: as}
-	g.SQL = operator.NewSQL(h, func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) })
-	g.Operator = operator.New(t, h, asked{g})
-	return g
+var dialect = operator.Dialect{
+	Clock: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+	// A transaction that does not wait for replicas.
+	Nudge: "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT",
 }
 
-// Params returns the login of clients, and where the tables of locks are.
-func (g *servers) Params() map[string]string {
-	params := map[string]string{User: g.login.User, Database: g.login.database}
-	if g.login.Password != "" {
-		params[Password] = g.login.Password
-	}
-	if g.schema != "" {
-		params[Schema] = g.schema
-	}
-	return params
-}
-
-// Abilities are those of the failover manager, and what the database reports.
-func (g *servers) Abilities() service.Abilities {
-	return service.Abilities{Promote: g.Promote, Offsets: g.Offsets, Nudge: g.Nudge, ClockOffset: g.ClockOffset}
-}
-
-func (g *servers) Answers(ctx context.Context, node string) error {
-	var one int
-	return g.Row(ctx, node, "SELECT 1", &one)
-}
-
-// ClockOffset returns by how much the clock of a server is wrong.
-func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	return g.SQL.ClockOffset(ctx, node, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+// newServers returns servers at which tables of locks are in a schema; empty: the usual one.
+func newServers(t service.Topology, h service.Host, as login, schema string) *servers {
+	d := dialect
+	d.Open = func(dial operator.Dial) (*sql.DB, error) { return open(as, dial) }
+	params := map[string]string{User: as.User, Password: as.Password, Database: as.database, Schema: schema}
+	return &servers{operator.NewServers(t, h, d, params, func(s *operator.Servers) operator.Database { return asked{s} })}
 }
 
 // stateQuery returns the state of a server. After a restart, the received position begins again, and
@@ -65,7 +38,7 @@ const stateQuery = `SELECT NOT pg_is_in_recovery(),
 	coalesce((SELECT sender_host FROM pg_stat_wal_receiver), ''), coalesce((SELECT sender_port FROM pg_stat_wal_receiver), 0)`
 
 // asked gives the failover manager access to the database.
-type asked struct{ *servers }
+type asked struct{ *operator.Servers }
 
 func (g asked) State(ctx context.Context, node string) (operator.State, error) {
 	var s operator.State
@@ -102,8 +75,3 @@ func (g asked) Follow(ctx context.Context, node string, _ netip.AddrPort) error 
 
 // Started has nothing to do: the files of a server name its leader.
 func (asked) Started(context.Context, string, *netip.AddrPort) error { return nil }
-
-// Nudge commits a transaction that touches no table, without waiting for replicas.
-func (g *servers) Nudge(ctx context.Context, leader string) error {
-	return g.Order(ctx, leader, service.AskLimit, "BEGIN; SET LOCAL synchronous_commit = local; SELECT pg_logical_emit_message(true, 'lockbench', ''); COMMIT")
-}
