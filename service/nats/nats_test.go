@@ -299,7 +299,7 @@ func TestLeaders(t *testing.T) {
 	}
 	f.set(func(_, two, _ *node) { two.down = false })
 	says("while the old one believes", "nats-1", "nats-3", "nats-2", "nats-3")
-	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree on one leader of KV_locks") {
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree on one leader of locks") {
 		t.Errorf("with two leaders, Healthy returns %v", err)
 	}
 	f.set(func(one, two, three *node) { one.buckets, two.buckets, three.buckets = nil, nil, nil })

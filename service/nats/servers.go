@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -118,23 +117,15 @@ func (g *servers) Leaders(ctx context.Context) []string {
 }
 
 // LeaderOf returns the leader of the bucket that has a key, in the view of most servers that keep the
-// bucket.
+// bucket and answer.
 func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	if nodes := g.Nodes(); len(nodes) == 1 {
 		return nodes[0].Name, nil
 	}
 	all, err := g.states(ctx)
-	buckets := map[string]map[string]int{} // votes for each
-	for _, s := range all {
-		for _, b := range s.buckets() {
-			if buckets[b.bucket()] == nil {
-				buckets[b.bucket()] = map[string]int{}
-			}
-			buckets[b.bucket()][b.Cluster.Leader]++
-		}
-	}
+	buckets := named(all)
 	var errs []error
-	for bucket, votes := range buckets {
+	for bucket, leaders := range buckets {
 		if len(buckets) > 1 {
 			has, err := g.has(ctx, bucket, key)
 			errs = append(errs, err)
@@ -142,8 +133,11 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 				continue
 			}
 		}
-		best := mostNamed(votes)
-		if best != "" && g.Host.Status(best).Running {
+		votes := map[string]int{}
+		for _, leader := range leaders {
+			votes[leader]++
+		}
+		if best, _ := service.Majority(votes, len(leaders)); best != "" && g.Host.Status(best).Running {
 			return best, nil
 		}
 		errs = append(errs, fmt.Errorf("the bucket %s has no leader", bucket))
@@ -154,14 +148,15 @@ func (g *servers) LeaderOf(ctx context.Context, key string) (string, error) {
 	return "", errors.Join(append(errs, fmt.Errorf("no leader of the key %q is known", key), err)...)
 }
 
-// mostNamed returns the leader with the most votes; "" without votes.
-func mostNamed(votes map[string]int) (best string) {
-	for _, name := range slices.Sorted(maps.Keys(votes)) {
-		if name != "" && (best == "" || votes[name] > votes[best]) {
-			best = name
+// named returns the leaders that the servers name, by the buckets that they keep.
+func named(all map[string]state) map[string][]string {
+	leaders := map[string][]string{}
+	for _, s := range all {
+		for _, b := range s.buckets() {
+			leaders[b.bucket()] = append(leaders[b.bucket()], b.Cluster.Leader)
 		}
 	}
-	return best
+	return leaders
 }
 
 // has reports whether a bucket knows a key, even if it was deleted there.
@@ -207,18 +202,14 @@ func (g *servers) Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	named := map[string][]string{} // named leaders by their buckets
-	for _, n := range g.Nodes() {
-		s := all[n.Name]
-		named["the metadata"] = append(named["the metadata"], s.Meta.Leader)
-		for _, b := range s.buckets() {
-			named[b.Name] = append(named[b.Name], b.Cluster.Leader)
-		}
+	leaders := named(all)
+	for _, s := range all {
+		leaders["the metadata"] = append(leaders["the metadata"], s.Meta.Leader)
 	}
-	for what, leaders := range named {
-		slices.Sort(leaders)
-		if leaders = slices.Compact(leaders); len(leaders) != 1 || leaders[0] == "" {
-			return fmt.Errorf("the servers do not agree on one leader of %s: they name %q", what, leaders)
+	for what, names := range leaders {
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) != 1 || names[0] == "" {
+			return fmt.Errorf("the servers do not agree on one leader of %s: they name %q", what, names)
 		}
 	}
 	return nil
