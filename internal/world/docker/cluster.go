@@ -3,10 +3,12 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,7 +76,10 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 		return c, nil
 	}
 	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name()].Name
-	c.words = w.maker(s.Service).words()
+	// A program of the user gets no words.
+	if first := s.Service.Needs().Programs[0]; filepath.Base(cmp.Or(w.options.Programs[s.Service.Name()], first.Name)) == first.Name {
+		c.words = first.Words
+	}
 	if c.owner, err = claimOwner(); err != nil {
 		return nil, err
 	}

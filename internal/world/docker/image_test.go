@@ -121,10 +121,7 @@ func TestImageOfAnotherKind(t *testing.T) {
 	const name = "lockbench-test-alien:1"
 	result, err := api.ImageImport(t.Context(), client.ImageImportSource{Source: &content, SourceName: "-"}, name,
 		client.ImageImportOptions{Changes: []string{"ENV PATH=/bin"}})
-	if err == nil {
-		err = awaitImage(result)
-	}
-	if err != nil {
+	if err := awaitImage(t.Context(), "import it", result, err); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
@@ -151,7 +148,7 @@ func TestImageThatIsNowhere(t *testing.T) {
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
 	info, err := w.Image(t.Context(), redis.Service{})
-	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, w.maker(redis.Service{}).repository()+":") {
+	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, "lockbench-redis:") {
 		t.Errorf("got %+v, %v", info, err)
 	}
 	if lines := w.Report(t.Context()); len(lines) < 2 || !strings.Contains(lines[1], info.Name) {
@@ -164,8 +161,8 @@ func TestImageIsMadeOnce(t *testing.T) {
 
 // TestAwaitImage: errors in the daemon's messages are errors.
 func TestAwaitImage(t *testing.T) {
-	for messages, want := range map[string]string{`{"status":"x"}`: "<nil>", `{"status":"x"}{"error":"unknown","errorDetail":{"message":"manifest unknown"}}`: "manifest unknown"} {
-		if err := awaitImage(io.NopCloser(strings.NewReader(messages))); fmt.Sprint(err) != want {
+	for messages, want := range map[string]string{`{"status":"x"}`: "<nil>", `{"status":"x"}{"error":"unknown","errorDetail":{"message":"manifest unknown"}}`: "fetch it: manifest unknown"} {
+		if err := awaitImage(t.Context(), "fetch it", io.NopCloser(strings.NewReader(messages)), nil); fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, want %s", messages, err, want)
 		}
 	}

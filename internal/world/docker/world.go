@@ -89,7 +89,7 @@ func (w *World) ready(ctx context.Context, s service.Service) error {
 
 // image finds or builds the image of a service. w.mu must be held.
 func (w *World) image(ctx context.Context, s service.Service) error {
-	info, err := w.maker(s).find(ctx, w.state.provider.Client())
+	info, err := maker{&w.options, w.state.provider.Client(), s}.find(ctx)
 	if err == nil {
 		w.state.images[s.Name()] = info
 	}
