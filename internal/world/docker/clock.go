@@ -3,12 +3,14 @@
 package docker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/testcontainers/testcontainers-go"
 
 	"lockbench/internal/world/shim"
 	"lockbench/service"
@@ -31,12 +33,14 @@ type clock struct {
 func (n *node) clocked() bool { return n.cluster.Preload != "" && n.Role == service.Data }
 
 // clockFiles are the files of such a server in its container.
-func (n *node) clockFiles() (map[string]string, error) {
+func (n *node) clockFiles() []testcontainers.ContainerFile {
 	if !n.clocked() {
-		return nil, nil
+		return nil
 	}
-	library, err := os.ReadFile(n.cluster.Preload)
-	return map[string]string{clockLibrary: string(library), clockFile: string(make([]byte, shim.FileSize))}, err
+	return []testcontainers.ContainerFile{
+		{HostFilePath: n.cluster.Preload, ContainerFilePath: clockLibrary, FileMode: 0o644},
+		{Reader: bytes.NewReader(make([]byte, shim.FileSize)), ContainerFilePath: clockFile, FileMode: 0o644},
+	}
 }
 
 // clockEnv returns the environment of such a server, quoted for a shell.
@@ -54,7 +58,7 @@ func (n *node) SetClock(ctx context.Context, by time.Duration, drift float64) er
 	n.clock.changes++
 	writes, err := shim.Change(n.clock.changes, by, drift)
 	if err == nil {
-		_, err = n.shellRun(ctx, clockScript(writes))
+		_, err = n.run(ctx, clockScript(writes))
 	}
 	return err
 }

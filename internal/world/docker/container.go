@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"net/netip"
 	"strings"
 	"time"
 
-	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -32,15 +31,14 @@ var (
 // Paths in a container. The data directory is an anonymous volume, because image layers may be on a slow file
 // system.
 const (
-	folder    = "/lb"
-	rulesFile = folder + "/rules.nft"
-	dataDir   = folder + "/data"
-	seedDir   = folder + "/seed"
+	folder  = "/lb"
+	dataDir = folder + "/data"
+	seedDir = folder + "/seed"
 )
 
 // machineScript is the first process of a container, which is the "machine" of its server: it stays when the
 // server dies, and reaps orphans. It ends when the open shell kills it, which happens when this process ends.
-const machineScript = "trap 'exit 0' TERM\nnft -f " + rulesFile + " || exit 70\nsleep infinity & wait $!\n"
+const machineScript = "trap 'exit 0' TERM\nnft add table ip lockbench || exit 70\nsleep infinity & wait $!\n"
 
 // create creates the container without starting it.
 func (n *node) create(ctx context.Context) (err error) {
@@ -56,6 +54,7 @@ func (n *node) create(ctx context.Context) (err error) {
 		Cmd:          []string{"-c", machineScript},
 		ExposedPorts: []string{published.String()},
 		Name:         fmt.Sprintf("lockbench-%s-%s", c.owner.name, n.Name),
+		Files:        n.clockFiles(),
 		ConfigModifier: func(config *container.Config) {
 			// Only our labels: the labels of the library tell the reaper of another program in the same
 			// session, such as other tests, to remove this container.
@@ -80,20 +79,7 @@ func (n *node) create(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("create the container of %s: %w", n.Name, explain(err))
 	}
-	files := map[string]string{rulesFile: c.rulesFor(n)}
-	clock, err := n.clockFiles()
-	if err != nil {
-		return err
-	}
-	maps.Copy(files, clock)
-	return n.Write(ctx, files)
-}
-
-// remove removes the container.
-func (n *node) remove(ctx context.Context) error {
-	n.cluster.joining.Lock()
-	defer n.cluster.joining.Unlock()
-	return removeContainer(ctx, n.cluster.api, n.id())
+	return nil
 }
 
 // Write writes files into the container, whether it runs or not.
@@ -127,35 +113,20 @@ func (n *node) boot(ctx context.Context) error {
 		return fmt.Errorf("find the published port of %s: %w", n.Name, n.why(ctx, err))
 	}
 	n.published = netip.AddrPortFrom(loopback, port.Num())
+	if n.shell, err = openShell(ctx, n.cluster.api, n.id()); err != nil {
+		return fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
+	}
 	return nil
 }
 
-// shellRun runs a command in the container.
-func (n *node) shellRun(ctx context.Context, command string) (string, error) {
-	s, err := n.openShell(ctx)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
-	}
-	out, err := s.run(ctx, command)
+// run runs a command in the container.
+func (n *node) run(ctx context.Context, command string) (string, error) {
+	out, err := n.shell.run(ctx, command)
 	// A container that cannot run its programs may end before the shell is open, while it opens, or only now.
 	if errors.Is(err, errShellEnded) {
 		err = fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
 	}
 	return out, err
-}
-
-func (n *node) openShell(ctx context.Context) (*shell, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.shell != nil && n.shell.ended() == nil {
-		return n.shell, nil
-	}
-	s, err := openShell(ctx, n.cluster.api, n.id())
-	if err != nil {
-		return nil, err
-	}
-	n.shell = s
-	return s, nil
 }
 
 // endLimit bounds how long the daemon may take to notice the end of a container. Its shell is closed earlier.
@@ -190,25 +161,33 @@ func (n *node) why(ctx context.Context, err error) error {
 	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.LastWords(ctx)))
 }
 
-func (n *node) closeShell() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// End copies the server's log and removes the container.
+func (n *node) End(ctx context.Context) error {
+	defer n.log.Close()
+	if n.container == nil {
+		return nil
+	}
 	if n.shell != nil {
 		n.shell.close(errors.New("the cluster has ended"))
-		n.shell = nil
 	}
-}
-
-// readLog copies the container's log. An error is ignored: a missing log is better than a failed teardown.
-func (n *node) readLog(ctx context.Context) {
-	out, err := n.cluster.api.ContainerLogs(ctx, n.id(), client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
-	if err == nil {
-		_, err = stdcopy.StdCopy(n.log, n.log, out)
-		out.Close()
-	}
-	if err != nil {
+	if err := n.copyLog(ctx, n.log); err != nil {
+		// A missing log is better than a failed teardown.
 		n.log.Line(fmt.Sprintf("the log of the container could not be read: %v", err))
 	}
+	n.cluster.joining.Lock()
+	defer n.cluster.joining.Unlock()
+	return removeContainer(ctx, n.cluster.api, n.id())
+}
+
+// copyLog copies the container's log.
+func (n *node) copyLog(ctx context.Context, to *process.Log) error {
+	out, err := n.container.Logs(ctx)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.Copy(to, out)
+	return err
 }
 
 // LastWords returns the server's last output, for an error message.
@@ -216,11 +195,8 @@ func (n *node) LastWords(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	words := &process.Log{}
-	out, err := n.cluster.api.ContainerLogs(ctx, n.id(), client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "10"})
-	if err != nil {
+	if err := n.copyLog(ctx, words); err != nil {
 		return fmt.Sprintf("its log cannot be read: %v", err)
 	}
-	defer out.Close()
-	_, _ = stdcopy.StdCopy(words, words, out)
 	return words.Last()
 }

@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
+	"lockbench/service"
 )
 
 // holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing
@@ -40,7 +41,7 @@ func (c *Cluster) change(ctx context.Context, links []world.Link, f func(world.L
 		f(l)
 	}
 	c.mu.Unlock()
-	if err := c.apply(ctx, c.nodeEnds(links)); err != nil {
+	if err := service.Each(c.nodes, func(n *node) error { return n.apply(ctx) }); err != nil {
 		return err
 	}
 	// An older PING may hang for seconds until TCP retransmits; later probes do not wait for it.
@@ -166,7 +167,7 @@ func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 // pingFromInside pings from the server's container, on the path of the server's connections.
 func (n *node) pingFromInside(ctx context.Context, at netip.AddrPort) error {
 	ping, pong := n.cluster.Spec.Service.Needs().Shell.Ping(at)
-	out, err := n.shellRun(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
+	out, err := n.run(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
 	if err == nil && out != pong {
 		err = fmt.Errorf("it answered %q", out)
 	}

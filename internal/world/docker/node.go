@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/testcontainers/testcontainers-go"
 
@@ -36,10 +38,8 @@ type node struct {
 	clock     clock
 	seeded    bool       // the initial data was copied
 	ruling    sync.Mutex // held while its rules change
-
-	mu    sync.Mutex
-	pid   string // of the server's process in the container; empty: it does not run
-	shell *shell
+	shell     *shell
+	pid       atomic.Int64 // of the server's process in the container; 0: it does not run
 }
 
 var _ cluster.ClockSetter = (*node)(nil)
@@ -61,7 +61,7 @@ func (c *Cluster) addNode(n service.Node, k int) (err error) {
 
 // Launch starts the server's process.
 func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) error {
-	if n.process() != "" {
+	if n.Down() == nil {
 		return errors.New("it is running")
 	}
 	script := ""
@@ -70,7 +70,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 		if n.cluster.seed != nil {
 			wipe += "cp -a " + seedDir + "/. " + dataDir + "\n"
 		}
-		if _, err := n.shellRun(ctx, wipe); err != nil {
+		if _, err := n.run(ctx, wipe); err != nil {
 			return fmt.Errorf("make the data of %s: %w", n.Name, err)
 		}
 		if lost := p.In(dataDir); len(lost) > 0 {
@@ -88,13 +88,14 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	// after printing the PID.
 	script += n.clockEnv() + as + quoted(n.cluster.command(p.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
-	pid, err := n.shellRun(ctx, script)
+	out, err := n.run(ctx, script)
 	if err != nil {
 		return err
 	}
-	n.setPID(pid)
+	pid, err := strconv.ParseInt(out, 10, 64)
+	n.pid.Store(pid)
 	n.seeded = true
-	return nil
+	return err
 }
 
 // ordinary is the UID of a user of images who may write only in the directory of its server.
@@ -131,66 +132,36 @@ func (n *node) Gone(ctx context.Context, look int) error {
 	if look%looks != 0 || n.there(ctx) {
 		return nil
 	}
-	n.setPID("")
+	n.pid.Store(0)
 	return errors.New(n.LastWords(ctx))
-}
-
-func (n *node) setPID(pid string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.pid = pid
 }
 
 // there reports whether the server's process exists.
 func (n *node) there(ctx context.Context) bool {
-	out, err := n.shellRun(ctx, "if [ -e /proc/"+n.process()+"/stat ]; then echo yes; fi")
+	out, err := n.run(ctx, fmt.Sprintf("if [ -e /proc/%d/stat ]; then echo yes; fi", n.pid.Load()))
 	return err != nil || out == "yes" // assume it exists if the check fails
-}
-
-func (n *node) process() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.pid
 }
 
 // Kill kills the server and returns when it is gone.
 func (n *node) Kill(ctx context.Context) error {
-	if n.process() == "" {
+	if n.Down() != nil {
 		return nil
 	}
-	if err := n.signal(ctx, "KILL"); err != nil {
+	if err := n.signal(ctx, "KILL", "[ ! -e /proc/$pid/stat ]"); err != nil {
 		return fmt.Errorf("kill %s: %w", n.Name, err)
 	}
-	err := service.Poll(ctx, func() error {
-		if n.there(ctx) {
-			return errors.New("it still runs")
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("kill %s: %w", n.Name, err)
-	}
-	n.setPID("")
+	n.pid.Store(0)
 	return nil
 }
 
 // Pause stops the server's process and returns when it is stopped. Its sockets stay open. Docker's pause would
 // stop the shell in the container as well.
 func (n *node) Pause(ctx context.Context) error {
-	if n.process() == "" {
-		return fmt.Errorf("pause %s: it does not run", n.Name)
-	}
-	if err := n.signal(ctx, "STOP"); err != nil {
-		return fmt.Errorf("pause %s: %w", n.Name, err)
-	}
-	err := service.Poll(ctx, func() error {
-		out, err := n.shellRun(ctx, "cat /proc/"+n.process()+"/stat")
+	err := n.Down()
+	if err == nil {
 		// "7 (server) T 1 ..."
-		if err == nil && !strings.Contains(out, ") T ") {
-			err = errors.New("it still runs")
-		}
-		return err
-	})
+		err = n.signal(ctx, "STOP", `case "$(cat /proc/$pid/stat)" in *") T "*) ;; *) false;; esac`)
+	}
 	if err != nil {
 		return fmt.Errorf("pause %s: %w", n.Name, err)
 	}
@@ -199,36 +170,26 @@ func (n *node) Pause(ctx context.Context) error {
 
 // Resume continues it.
 func (n *node) Resume(ctx context.Context) error {
-	if err := n.signal(ctx, "CONT"); err != nil {
+	if err := n.signal(ctx, "CONT", "true"); err != nil {
 		return fmt.Errorf("resume %s: %w", n.Name, err)
 	}
 	return nil
 }
 
-// signal signals all processes of the server. Those of a dedicated user may be in other process groups.
-func (n *node) signal(ctx context.Context, name string) error {
-	command := "kill -" + name + " " + n.process()
+// signal signals all processes of the server, and waits until a command about its first process succeeds. Processes of
+// a dedicated user may be in other process groups.
+func (n *node) signal(ctx context.Context, name, until string) error {
+	kill := "kill -" + name + " $pid"
 	if as := n.cluster.as(); as != "" {
-		command = as + "sh -c 'kill -s " + name + " -- -1'"
+		kill = as + "sh -c 'kill -s " + name + " -- -1'"
 	}
-	_, err := n.shellRun(ctx, command)
+	_, err := n.run(ctx, fmt.Sprintf("pid=%d\n%s || exit\nuntil %s; do sleep 0.005; done", n.pid.Load(), kill, until))
 	return err
-}
-
-// End copies the server's log and removes the container.
-func (n *node) End(ctx context.Context) error {
-	defer n.log.Close()
-	if n.container == nil {
-		return nil
-	}
-	n.closeShell()
-	n.readLog(ctx)
-	return n.remove(ctx)
 }
 
 // Down returns why the server does not run, or nil.
 func (n *node) Down() error {
-	if n.process() == "" {
+	if n.pid.Load() == 0 {
 		return errors.New("it does not run")
 	}
 	return nil

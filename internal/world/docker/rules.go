@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // links is the state of the links between servers.
@@ -96,37 +94,13 @@ func table(name string, chains []chain) string {
 	return b.String()
 }
 
-// apply updates the rules in the containers of the named nodes.
-func (c *Cluster) apply(ctx context.Context, names []string) error {
-	return service.Each(names, func(name string) error {
-		n, err := c.node(name)
-		if err != nil {
-			return err
-		}
-		return n.apply(ctx)
-	})
-}
-
-// It reads the rules only when it is its turn, so that the last call installs the current rules.
+// apply updates the rules in the container. It reads the rules only when it is its turn, so that the last call installs
+// the current rules.
 func (n *node) apply(ctx context.Context) error {
 	n.ruling.Lock()
 	defer n.ruling.Unlock()
-	_, err := n.shellRun(ctx, fmt.Sprintf("echo '%s' > %s && nft -f %s", n.cluster.rulesFor(n), rulesFile, rulesFile))
-	if err != nil {
+	if _, err := n.run(ctx, "echo '"+n.cluster.rulesFor(n)+"' | nft -f -"); err != nil {
 		return fmt.Errorf("change the rules of %s: %w", n.Name, err)
 	}
 	return nil
-}
-
-// nodeEnds returns the servers at the ends of links between servers, each once.
-func (c *Cluster) nodeEnds(all []world.Link) []string {
-	var names []string
-	for _, l := range all {
-		for _, end := range []string{l.From, l.To} {
-			if !slices.Contains(names, end) {
-				names = append(names, end)
-			}
-		}
-	}
-	return names
 }

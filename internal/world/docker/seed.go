@@ -28,7 +28,7 @@ func (c *Cluster) makeSeed(ctx context.Context) error {
 		script += "chown " + ordinary + ":" + ordinary + " " + seedDir + "\n"
 	}
 	script += "cd " + seedDir + " && " + as + quoted(append([]string{program}, args...))
-	if out, err := first.shellRun(ctx, script); err != nil {
+	if out, err := first.run(ctx, script); err != nil {
 		return fmt.Errorf("make the data with which %s begins, with %s: %w: %.300s", c.Spec.Service.Name(), program, err, out)
 	}
 	from, err := c.api.CopyFromContainer(ctx, first.id(), client.CopyFromContainerOptions{SourcePath: seedDir})

@@ -92,7 +92,7 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 		return err
 	}
 	// The shell, the first process, and a query of the failover manager remain; all others belonged to the server.
-	left, err := n.shellRun(ctx, `for p in /proc/[0-9]*; do if read -r name <$p/comm; then printf '%s ' "$name"; fi; done 2>/dev/null`)
+	left, err := n.run(ctx, `for p in /proc/[0-9]*; do if read -r name <$p/comm; then printf '%s ' "$name"; fi; done 2>/dev/null`)
 	if err != nil {
 		return err
 	}

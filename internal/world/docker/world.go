@@ -104,7 +104,7 @@ func (w *World) try(ctx context.Context, s service.Service) (version string, err
 		w.state.unreached = c.tryRelay(ctx)
 		// The shell joins lines, and some programs print their version on a later line.
 		const between = "\x1f"
-		out, err := c.nodes[0].shellRun(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
+		out, err := c.nodes[0].run(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
 			`echo "$o" | while IFS= read -r line; do printf '%s'"`+between+`" "$line"; done`)
 		if err != nil {
 			return err
