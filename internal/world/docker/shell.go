@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
@@ -19,12 +20,13 @@ import (
 // run concurrently, so a PING on a cut link delays no other command. The shell outlives the server and ends
 // with the container.
 type shell struct {
-	conn client.HijackedResponse
+	conn    client.HijackedResponse
+	next    atomic.Int64
+	waiting sync.Map // of chan answer, by the number of the command
 
-	mu      sync.Mutex
-	next    int
-	waiting map[string]chan<- answer
-	err     error // why it ended
+	end  sync.Once
+	done chan struct{} // closed at its end
+	err  error         // why it has ended, once done is closed
 }
 
 // errShellEnded is returned after the end of the shell: its container may have ended, or the daemon.
@@ -51,7 +53,7 @@ func openShell(ctx context.Context, api client.APIClient, container string) (*sh
 	if err != nil {
 		return nil, fmt.Errorf("open a shell in the container: %w", err)
 	}
-	s := &shell{conn: attached.HijackedResponse, waiting: map[string]chan<- answer{}}
+	s := &shell{conn: attached.HijackedResponse, done: make(chan struct{})}
 	out, in := io.Pipe()
 	go func() {
 		_, err := stdcopy.StdCopy(in, io.Discard, s.conn.Reader)
@@ -72,12 +74,9 @@ func (s *shell) listen(out io.ReadCloser) {
 	for lines.Scan() {
 		id, rest, _ := strings.Cut(lines.Text(), " ")
 		code, text, _ := strings.Cut(rest, " ")
-		s.mu.Lock()
-		if to, ok := s.waiting[id]; ok {
-			delete(s.waiting, id)
-			to <- answer{code == "0", text}
+		if to, ok := s.waiting.LoadAndDelete(id); ok {
+			to.(chan answer) <- answer{code == "0", text}
 		}
-		s.mu.Unlock()
 	}
 	why := errShellEnded
 	if err := lines.Err(); err != nil {
@@ -88,56 +87,38 @@ func (s *shell) listen(out io.ReadCloser) {
 
 // run runs a command and returns what it printed.
 func (s *shell) run(ctx context.Context, command string) (string, error) {
-	to := make(chan answer, 1)
-	s.mu.Lock()
-	if s.err != nil {
-		defer s.mu.Unlock()
+	select {
+	case <-s.done:
 		return "", s.err
+	default:
 	}
-	s.next++
-	id := fmt.Sprint(s.next)
-	s.waiting[id] = to
+	id := fmt.Sprint(s.next.Add(1))
+	to := make(chan answer, 1)
+	s.waiting.Store(id, to)
+	defer s.waiting.Delete(id)
 	// One write for each command, so that commands do not mix.
 	_, err := fmt.Fprintf(s.conn.Conn, "( out=$( { %s\n} 2>&1 </dev/null ); rc=$?; set -f; echo %s $rc $out ) &\n", command, id)
-	s.mu.Unlock()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errShellEnded, err)
 	}
 	select {
-	case a, ok := <-to:
-		switch {
-		case !ok:
-			return "", s.ended()
-		case !a.ok:
+	case a := <-to:
+		if !a.ok {
 			return a.text, fmt.Errorf("the container answers %q", a.text)
 		}
 		return a.text, nil
+	case <-s.done:
+		return "", s.err
 	case <-ctx.Done():
-		s.mu.Lock()
-		delete(s.waiting, id)
-		s.mu.Unlock()
 		return "", ctx.Err()
 	}
 }
 
-// ended returns why it cannot be used any more, or nil.
-func (s *shell) ended() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
-}
-
-// close ends it. Waiting callers get an error.
+// close ends it. Waiting callers get the error.
 func (s *shell) close(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return
-	}
-	s.err = why
-	s.conn.Close()
-	for id, to := range s.waiting {
-		delete(s.waiting, id)
-		close(to)
-	}
+	s.end.Do(func() {
+		s.err = why
+		close(s.done)
+		s.conn.Close()
+	})
 }
