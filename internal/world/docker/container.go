@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
 
 	"lockbench/internal/world/process"
 )
@@ -134,21 +135,15 @@ const endLimit = 5 * time.Second
 
 // why adds how the container ended, if that caused the error.
 func (n *node) why(ctx context.Context, err error) error {
-	limited, cancel := context.WithTimeout(ctx, endLimit)
-	defer cancel()
-	wait := n.cluster.api.ContainerWait(limited, n.id(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
-	var code int64
-	select {
-	case ended := <-wait.Result:
-		code = ended.StatusCode
-	case askErr := <-wait.Error:
-		if limited.Err() != nil {
-			return explain(err) // it goes on
-		}
+	if wait.ForExit().WithExitTimeout(endLimit).WithPollInterval(10*time.Millisecond).WaitUntilReady(ctx, n.container) != nil {
+		return explain(err) // it goes on
+	}
+	state, askErr := n.container.State(ctx)
+	if askErr != nil {
 		return fmt.Errorf("%w: %w", err, explain(askErr))
 	}
 	hint := ""
-	switch code {
+	switch state.ExitCode {
 	case 70:
 		hint = ": nft does not work in it; the kernel needs nf_tables, and the daemon must grant NET_ADMIN"
 	case 126, 127:
@@ -158,7 +153,7 @@ func (n *node) why(ctx context.Context, err error) error {
 		}
 		hint = fmt.Sprintf(": the image lacks a program; it needs %s, for this machine's kind of processor", strings.Join(names, ", "))
 	}
-	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", code, hint, n.LastWords(ctx)))
+	return explain(fmt.Errorf("the container has ended (exit code %d)%s; %s", state.ExitCode, hint, n.LastWords(ctx)))
 }
 
 // End copies the server's log and removes the container.

@@ -124,7 +124,11 @@ func (c *Cluster) tryRelay(ctx context.Context) error {
 	return nil
 }
 
-// Ping pings a server from the container of another one.
+// probeLimit bounds one PING in a container.
+const probeLimit = 5 * time.Second
+
+// Ping pings a server from the container of another one. It shares a running PING, which returns when the link is
+// open. So there is at most one for each direction, and a slow machine does not start one program after the other.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	source, err := c.node(from)
 	if err != nil {
@@ -134,23 +138,13 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return c.probe(ctx, source, n)
-}
-
-// probeLimit bounds one PING in a container.
-const probeLimit = 5 * time.Second
-
-// probe waits for a PING from a server's container to another server. It shares a running PING, which returns
-// when the link is open. So there is at most one for each direction, and a slow machine does not start one
-// program after the other.
-func (c *Cluster) probe(ctx context.Context, from, to *node) error {
 	for {
 		own := false
-		done := c.probes.DoChan(fmt.Sprint(world.Link{From: from.Name, To: to.Name}), func() (any, error) {
+		done := c.probes.DoChan(fmt.Sprint(world.Link{From: from, To: to}), func() (any, error) {
 			own = true
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
 			defer cancel()
-			return nil, from.pingFromInside(limited, to.announced)
+			return nil, source.pingFromInside(limited, n.announced)
 		})
 		select {
 		case r := <-done:
