@@ -235,8 +235,7 @@ func figures(r *report.Result) *report.Result {
 	}
 	slim := *r
 	slim.About, slim.Plan, slim.Locks = "", nil, slices.Clone(r.Locks)
-	for i := range slim.Locks {
-		l := &slim.Locks[i]
+	for l := range slim.All() {
 		l.Options, l.Plan, l.AcquireMS, l.OverlapMS = nil, nil, nil, nil
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
 			l.ViolationAfterS = []float64{after}

@@ -112,8 +112,7 @@ func Compare(a, b []*report.Result) *Comparison {
 		found := map[string]side{}
 		var order []string
 		for _, r := range all {
-			for i := range r.Locks {
-				l := &r.Locks[i]
+			for l := range r.All() {
 				if l.Unsupported != "" {
 					continue
 				}

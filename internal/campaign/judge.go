@@ -44,8 +44,7 @@ func (r *Row) judge(chosen Choices) {
 			}
 		}
 	}
-	for i := range r.Result.Locks {
-		l := &r.Result.Locks[i]
+	for l := range r.Result.All() {
 		if len(r.Runs) == 0 || l.Unsupported != "" {
 			continue
 		}

@@ -154,8 +154,7 @@ func look(r *Row, l *report.Lock) string {
 func (c *Campaign) columns(rows []line) []column {
 	var all []column
 	for _, r := range rows {
-		for j := range r.Result.Locks {
-			l := &r.Result.Locks[j]
+		for l := range r.Result.All() {
 			k := slices.IndexFunc(all, func(c column) bool { return c.Name == l.Lock })
 			if k < 0 {
 				all = append(all, column{Name: l.Lock})

@@ -230,8 +230,7 @@ func (t *turn) say(line string) {
 func (t *turn) tell(j job, x *Ran, took time.Duration) {
 	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
 	parts := []string{report.OneLine(j.Scenario)}
-	for i := range row.Result.Locks {
-		l := &row.Result.Locks[i]
+	for l := range row.Result.All() {
 		c := t.cellOf(line{&row, t.world, j.Scenario}, l)
 		text := c.Sign + " " + l.Lock
 		if c.Rate != "" {

@@ -16,8 +16,7 @@ import (
 func (r *Result) Conclusion() string {
 	var unsafe, overstayed, fenced, clean, undecided []string
 	fewest := 0 // episodes of the clean lock that had the fewest
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		if l.Control() || l.Error != "" {
 			continue
 		}
@@ -113,8 +112,7 @@ func (r *Result) Trouble() string {
 func unordered(r *Result) string {
 	var u stats.Unordered
 	broken := 0
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		u.Promotions += l.Unordered.Promotions
 		u.Episodes += l.Unordered.Episodes
 		if u.ViolatingEpisodes += l.Unordered.ViolatingEpisodes; !l.Control() {
@@ -173,8 +171,7 @@ func (r *Result) violated() int {
 func (r *Result) ExitLine() string {
 	code := r.ExitCode()
 	var named, untested []string
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		if l.untested() {
 			untested = append(untested, l.Lock)
 		} else if l.ExitCode() == code {

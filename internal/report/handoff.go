@@ -10,8 +10,7 @@ import (
 // Handoffs is the time between a release and the next grant, for the locks that have this figure.
 func (r *Result) Handoffs() string {
 	var parts []string
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		if took, ok := l.LatencyMS[stats.Handoff]; ok {
 			parts = append(parts, fmt.Sprintf("%s %s (p99 %s)", OneLine(l.Lock), Millis(took.P50), Millis(took.P99)))
 		}

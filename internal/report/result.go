@@ -10,6 +10,7 @@ package report
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -140,24 +141,13 @@ func (l *Lock) Title() string {
 // and flock valid.
 func (l *Lock) Control() bool { return l.Topology == locks.None || l.Servers == "control" }
 
-// FirstFinding is the first finding of the lock's class, or the first of all if it has no class.
-func (l *Lock) FirstFinding() (checker.Finding, bool) {
-	var first checker.Finding
-	found := false
+// FirstFinding is the first finding of the lock's class. If there is none, because its findings were cut from
+// result.json, it is the first of all.
+func (l *Lock) FirstFinding() (first checker.Finding, found bool) {
 	for _, c := range l.Checks {
 		for _, f := range c.Findings {
-			if f.Class == l.Class && (!found || f.Event < first.Event) {
-				first, found = f, true
-			}
-		}
-	}
-	if found || l.Class == checker.NoClass {
-		return first, found
-	}
-	// The findings of the class were cut from result.json, so any finding serves.
-	for _, c := range l.Checks {
-		for _, f := range c.Findings {
-			if !found || f.Event < first.Event {
+			of, before := f.Class == l.Class, first.Class == l.Class
+			if !found || of && !before || of == before && f.Event < first.Event {
 				first, found = f, true
 			}
 		}
@@ -189,25 +179,31 @@ func (r *Result) Find(lock string) *Lock {
 	return &r.Locks[i]
 }
 
-// FirstViolation is the violation that the screen shows: the earliest of the worst class. It leaves out controls that
-// are as expected.
-func (r *Result) FirstViolation() (*Lock, checker.Finding, bool) {
-	var best *Lock
-	var told checker.Finding
-	for i := range r.Locks {
-		l := &r.Locks[i]
-		if l.Verdict != checker.Violated || l.Error != "" || l.Calm() {
-			continue
-		}
-		f, ok := l.FirstFinding()
-		if !ok {
-			continue
-		}
-		if best == nil || l.Class > best.Class || l.Class == best.Class && seconds(l.FirstViolationS) < seconds(best.FirstViolationS) {
-			best, told = l, f
+// All are the locks of the run.
+func (r *Result) All() iter.Seq[*Lock] {
+	return func(yield func(*Lock) bool) {
+		for i := range r.Locks {
+			if !yield(&r.Locks[i]) {
+				return
+			}
 		}
 	}
-	return best, told, best != nil
+}
+
+// FirstViolation is the lock whose violation the screen shows: the earliest of the worst class. It leaves out controls
+// that are as expected. It is nil if there is none.
+func (r *Result) FirstViolation() *Lock {
+	var first *Lock
+	for l := range r.All() {
+		_, found := l.FirstFinding()
+		if !found || l.Verdict != checker.Violated || l.Error != "" || l.Calm() {
+			continue
+		}
+		if first == nil || l.Class > first.Class || l.Class == first.Class && seconds(l.FirstViolationS) < seconds(first.FirstViolationS) {
+			first = l
+		}
+	}
+	return first
 }
 
 // The exit codes of all commands. The README has the table.

@@ -194,8 +194,7 @@ func (s Screen) remarks(b *bytes.Buffer) {
 	if s.Result.Interrupted {
 		s.paragraph(b, yellow, "", "The run was stopped early: the verdicts are on what was recorded by then.")
 	}
-	for i := range s.Result.Locks {
-		l := &s.Result.Locks[i]
+	for l := range s.Result.All() {
 		if remark := l.Remark(); remark != "" {
 			mark, p := l.Mark(), markPaint(l.Mark())
 			if mark == markExpected && l.Verdict == checker.Violated {
@@ -213,8 +212,8 @@ func (s Screen) remarks(b *bytes.Buffer) {
 }
 
 func (s Screen) violation(b *bytes.Buffer) {
-	l, _, ok := s.Result.FirstViolation()
-	if !ok || l.Counterexample == nil {
+	l := s.Result.FirstViolation()
+	if l == nil || l.Counterexample == nil {
 		return
 	}
 	b.WriteByte('\n')
@@ -297,7 +296,7 @@ func (s Screen) typed(command string) string {
 
 // historyOf is the lock of the first violation, or the first lock that took part.
 func (s Screen) historyOf() *Lock {
-	if l, _, ok := s.Result.FirstViolation(); ok {
+	if l := s.Result.FirstViolation(); l != nil {
 		return l
 	}
 	for i := range s.Result.Locks {

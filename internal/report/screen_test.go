@@ -177,15 +177,18 @@ func TestFirstViolation(t *testing.T) {
 		lock("later", "1 master", checker.DoubleGrant, 0.9),
 		lock("earlier", "1 master", checker.DoubleGrant, 0.8),
 	}}
-	l, f, ok := r.FirstViolation()
-	if !ok || l.Lock != "earlier" || f.Event != 2 {
-		t.Errorf("got %v, event %d", l, f.Event)
+	l := r.FirstViolation()
+	if l == nil || l.Lock != "earlier" {
+		t.Fatalf("got %v", l)
+	}
+	if f, _ := l.FirstFinding(); f.Event != 2 {
+		t.Errorf("got event %d", f.Event)
 	}
 	r.Locks[0].AsExpected = false
-	if l, _, _ := r.FirstViolation(); l.Lock != "no-lock" {
+	if l := r.FirstViolation(); l.Lock != "no-lock" {
 		t.Errorf("a control that is not as expected is news; got %s", l.Lock)
 	}
-	if _, _, ok := (&Result{}).FirstViolation(); ok {
+	if (&Result{}).FirstViolation() != nil {
 		t.Error("found a violation in nothing")
 	}
 }

@@ -122,7 +122,7 @@ func markdownTable(r *Result, columns []Column, remarks []string, bytesMax int) 
 // summaryViolations are the counterexamples, the one of the screen first, without controls that are as expected.
 func summaryViolations(r *Result, bytesMax int) string {
 	var b strings.Builder
-	first, _, _ := r.FirstViolation()
+	first := r.FirstViolation()
 	order := make([]*Lock, 0, len(r.Locks)+1)
 	if first != nil {
 		order = append(order, first)

@@ -85,8 +85,7 @@ func readEntry(root fs.FS, r result) entry {
 // take sets the data of a result.
 func (e *entry) take(r *report.Result) {
 	e.Scenario, e.World, e.Seed, e.Started, e.Stopped, e.Exit = r.Scenario, r.World, r.Seed, r.Started, r.Interrupted, r.ExitCode()
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		found := l.Word()
 		if found == l.Verdict.String() {
 			found = l.Found()

@@ -27,8 +27,7 @@ func notShown(r *report.Result) []string {
 	if r.WorldCaveat != "" {
 		said = append(said, r.WorldCaveat)
 	}
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		if l.Unsupported != "" {
 			said = append(said, l.Lock+" took no part: "+report.OneLine(l.Unsupported)+".")
 		}

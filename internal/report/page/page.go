@@ -112,8 +112,7 @@ func WriteTo(dir string) error {
 		paths[h.Lock] = h.Path
 	}
 	var locks []Lock
-	for i := range b.Result.Locks {
-		l := &b.Result.Locks[i]
+	for l := range b.Result.All() {
 		var h *history.History
 		trouble := ""
 		if path, ok := paths[l.Lock]; ok {

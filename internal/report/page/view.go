@@ -72,8 +72,7 @@ func newTable(r *report.Result, columns []report.Column) table {
 	for _, c := range columns {
 		t.Titles = append(t.Titles, head{strings.ToLower(cmp.Or(c.Title, "expected")), c.Right})
 	}
-	for i := range r.Locks {
-		l := &r.Locks[i]
+	for l := range r.All() {
 		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, cellOf(c.Cell(l), c.Right))

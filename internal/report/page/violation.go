@@ -1,12 +1,12 @@
 package page
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 )
 
 var (
@@ -28,34 +28,31 @@ type Violation struct {
 // violationView is the data of the template.
 type violationView struct {
 	Violation
-	Href string
+	Href  string
+	Style template.CSS
 }
 
 // Frame writes a drawing of porcupine with a title, an explanation, a link to the report, and the style of the other
 // pages. The drawing is in the folder of its lock.
 func (v Violation) Frame(w io.Writer, draw func(io.Writer) error) error {
-	var drawn bytes.Buffer
+	var drawn strings.Builder
 	if err := draw(&drawn); err != nil {
 		return err
 	}
-	text := drawn.Bytes()
-	view := violationView{v, "../" + File + "#" + Anchor(v.Lock)}
-	for _, part := range []struct{ at, name string }{{"<title>Porcupine</title>", "head"}, {"<body>", "above"}} {
-		var b bytes.Buffer
-		if err := violationParts.ExecuteTemplate(&b, part.name, view); err != nil {
+	text := drawn.String()
+	view := violationView{v, "../" + File + "#" + Anchor(v.Lock), template.CSS(violationStyle)}
+	// The style comes after porcupine's, which it overrides.
+	for _, part := range [][2]string{{"<title>Porcupine</title>", "head"}, {"</head>", "style"}, {"<body>", "above"}} {
+		var b strings.Builder
+		if err := violationParts.ExecuteTemplate(&b, part[1], view); err != nil {
 			return fmt.Errorf("frame the drawing: %w", err)
 		}
-		before, after, found := bytes.Cut(text, []byte(part.at))
+		before, after, found := strings.Cut(text, part[0])
 		if !found {
-			return errors.New("frame the drawing: it has no " + part.at)
+			return errors.New("frame the drawing: it has no " + part[0])
 		}
-		text = bytes.Join([][]byte{before, b.Bytes(), after}, nil)
+		text = before + b.String() + after
 	}
-	// The style comes after porcupine's, which it overrides.
-	at := bytes.Index(text, []byte("</head>"))
-	if at < 0 {
-		return errors.New("frame the drawing: it has no </head>")
-	}
-	_, err := w.Write(bytes.Join([][]byte{text[:at], []byte("<style>" + violationStyle + "</style>\n"), text[at:]}, nil))
+	_, err := io.WriteString(w, text)
 	return err
 }
