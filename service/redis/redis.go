@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"regexp"
 	"strconv"
 
 	"lockbench/service"
@@ -30,8 +29,6 @@ func (Service) Topologies() []service.Topology { return topologies }
 // client of a connection, and SENTINEL DEBUG.
 const majorMin = 7
 
-var versionPattern = regexp.MustCompile(`\bv=(\d+)\.(\d+\.\d+)`)
-
 // image is the official one of Redis 7.4.11, as docker-library's list of 19 September 2026 has
 // it, for amd64, arm64, arm, 386 and ppc64le. The digest and not the tag says which: a tag means
 // another image tomorrow.
@@ -47,20 +44,11 @@ func (Service) Needs() service.Needs {
 		},
 		Install:     "install one (on Debian or Ubuntu: apt-get install redis-server), or name it with --server redis=PATH",
 		VersionArgs: []string{"--version"},
-		Version:     version,
+		Version:     service.VersionReader(`\bv=((\d+)\.\d+\.\d+)`, "a redis-server", majorMin, 0),
 		Least:       strconv.Itoa(majorMin),
 		Image:       image,
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("+PONG\r\n")},
 	}
-}
-
-func version(output string) (text string, enough bool, err error) {
-	v := versionPattern.FindStringSubmatch(output)
-	if v == nil {
-		return "", false, fmt.Errorf("does not look like a redis-server: --version says %.80q", output)
-	}
-	major, err := strconv.Atoi(v[1])
-	return v[1] + "." + v[2], err == nil && major >= majorMin, nil
 }
 
 // Ports are that for clients and, in a cluster, the bus.

@@ -49,9 +49,9 @@ var _ sim.Service = (*cluster)(nil)
 // New creates the servers of a cluster.
 func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 	switch s.Topology.Name {
-	case locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent:
+	case locks.Single, locks.Replicated, redis.Sentinel, locks.Independent:
 	default:
-		return nil, fmt.Errorf("%w: the simulation has no topology %q; those it has are single, replicated, sentinel, independent, and none for controls",
+		return nil, fmt.Errorf("%w: the simulation has no topology %q; those it has are single, replicated, sentinel and independent",
 			world.ErrUnsupportedHere, s.Topology.Name)
 	}
 	c := &cluster{host: h, topology: s.Topology.Name, heard: m.heard}
@@ -105,8 +105,6 @@ func (c *cluster) Opened(s world.ClientSpec) {
 func (c *cluster) Store() locks.Store {
 	var nodes []locks.Node
 	switch c.topology {
-	case locks.None:
-		return locks.Store{Topology: locks.None}
 	case locks.Replicated:
 		return redis.Store(locks.Replicated, locks.Node{Name: serviceName, Addr: c.address})
 	case redis.Sentinel:

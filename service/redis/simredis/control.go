@@ -181,7 +181,7 @@ func (s *sentinel) ordered(command []string) string {
 		return proto.Strings("name", masterName, "flags", flags)
 	case "FAILOVER":
 		if s.attempt != nil {
-			return failure("INPROG Failover already in progress")
+			return proto.Error("INPROG Failover already in progress")
 		}
 		s.begins(&attempt{forced: true}, time.Now())
 		return okay

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/proto"
 	"github.com/alicebob/miniredis/v2/server"
 )
 
@@ -25,13 +26,13 @@ import (
 func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	s := n.session(p)
 	switch {
+	case s == nil && p.Ctx == nil: // the first command comes without miniredis's context
+		n.introduce(p, args)
+		return true
 	case s == nil:
 		return n.called(p, name, args)
 	case s.inside:
 		return false
-	case !s.known && name == introduction:
-		n.introduce(s, args)
-		return true
 	}
 	if heard := n.cluster.heard; heard != nil {
 		heard(name, args)
@@ -44,7 +45,7 @@ func (n *node) hook(p *server.Peer, name string, args ...string) (done bool) {
 	if n.misused(p, s, name, args) {
 		return true
 	}
-	if covered[name].blocks && !s.multi {
+	if covered()[name].blocks && !s.multi {
 		return n.wait(p, s, name, args)
 	}
 	n.exec.Lock()
@@ -106,19 +107,11 @@ func captured(p *server.Peer, say func(aside *server.Peer)) string {
 	return said.String()
 }
 
-// session returns the session of a connection, or nil for a command of a script. The first command of a connection comes
-// without miniredis's context, and a command of a script always has one.
+// session returns the session of a connection, or nil for its introduction and for a command of a script.
 func (n *node) session(p *server.Peer) *session {
-	if s, ok := n.peers.Load(p); ok {
-		return s.(*session)
-	}
-	if p.Ctx != nil {
-		return nil
-	}
-	s := &session{caller: &caller{}}
-	n.peers.Store(p, s)
-	p.OnDisconnect(func() { n.peers.Delete(p) })
-	return s
+	s, _ := n.peers.Load(p)
+	known, _ := s.(*session)
+	return known
 }
 
 // called executes a command that a script calls. The goroutine of the script holds exec.
@@ -127,7 +120,7 @@ func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
 		p.WriteError(text)
 		return true
 	}
-	known, ok := covered[name]
+	known, ok := covered()[name]
 	if !ok || !coveredOptions(name, args) {
 		return n.refuse(p, name, args)
 	}
@@ -163,7 +156,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		p.Close()
 		return true
 	}
-	known, ok := covered[name]
+	known, ok := covered()[name]
 	if !ok || !coveredOptions(name, args) {
 		return n.refuse(p, name, args)
 	}
@@ -221,7 +214,7 @@ func endsTransaction(name string) bool { return name == "EXEC" || name == "DISCA
 
 // queue adds a command to a transaction. The caller must hold exec.
 func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) (done bool) {
-	known := covered[name]
+	known := covered()[name]
 	switch {
 	case name == "WATCH":
 		p.WriteError("ERR WATCH inside MULTI is not allowed")
@@ -359,13 +352,14 @@ func (n *node) role(p *server.Peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n.following == "" {
-		p.WriteRaw(fmt.Sprintf("*3\r\n$6\r\nmaster\r\n:%d\r\n*%d\r\n", n.offset, len(n.replicas)))
+		var replicas []string
 		for _, r := range c.data {
 			if at, ok := n.replicas[r.Name]; ok {
 				host, port, _ := strings.Cut(r.addr, ":")
-				p.WriteRaw(bulks(host, port, fmt.Sprint(at.acked)))
+				replicas = append(replicas, proto.Strings(host, port, fmt.Sprint(at.acked)))
 			}
 		}
+		p.WriteRaw(proto.Array(proto.String("master"), proto.Int(int(n.offset)), proto.Array(replicas...)))
 		return
 	}
 	state := "connect"
@@ -373,8 +367,8 @@ func (n *node) role(p *server.Peer) {
 	if n.online && n.source == master.life {
 		state = "connected"
 	}
-	host, port, _ := strings.Cut(master.addr, ":")
-	p.WriteRaw(fmt.Sprintf("*5\r\n$5\r\nslave\r\n$%d\r\n%s\r\n:%s\r\n$%d\r\n%s\r\n:%d\r\n", len(host), host, port, len(state), state, n.offset))
+	host, _, _ := strings.Cut(master.addr, ":")
+	p.WriteRaw(proto.Array(proto.String("slave"), proto.String(host), proto.Int(dataPort), proto.String(state), proto.Int(int(n.offset))))
 }
 
 // info returns the fields of INFO about replication that clients read.

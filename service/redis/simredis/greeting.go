@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/alicebob/miniredis/v2/proto"
 )
 
 // caller is the state of a connection that greetings set. Greetings are commands that client libraries send before the
@@ -61,7 +63,7 @@ func (c *caller) atOnce(t table, at standing, asked [][]string, whole bool) (rep
 // reply answers a greeting, or returns its error.
 func (c *caller) reply(t table, at standing, words []string) (reply string, known bool) {
 	if text, wrong := t.misused(words, false); wrong {
-		return failure(text), true
+		return proto.Error(text), true
 	}
 	return c.greet(at, words)
 }
@@ -83,10 +85,10 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 		if c.name == "" {
 			return c.null(), true
 		}
-		return bulk(c.name), true
+		return proto.String(c.name), true
 	case "SETNAME":
 		if !validName(words[2]) {
-			return failure(badName), true
+			return proto.Error(badName), true
 		}
 		c.name = words[2]
 		return okay, true
@@ -97,7 +99,7 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 		return ":-1\r\n", true
 	case "NO-EVICT": // the simulation evicts nothing
 		if option != "ON" && option != "OFF" {
-			return failure(syntaxError), true
+			return proto.Error(syntaxError), true
 		}
 		return okay, true
 	case "REPLY":
@@ -107,7 +109,7 @@ func (c *caller) greet(at standing, words []string) (reply string, known bool) {
 		case "OFF", "SKIP":
 			return "", false
 		}
-		return failure(syntaxError), true
+		return proto.Error(syntaxError), true
 	case "TRACKING":
 		return c.track(option, words[3:])
 	case "CACHING":
@@ -122,10 +124,10 @@ func (c *caller) hello(at standing, words []string) string {
 	if len(words) > 1 {
 		n, err := strconv.ParseInt(words[1], 10, 64)
 		if err != nil {
-			return failure("ERR Protocol version is not an integer or out of range")
+			return proto.Error("ERR Protocol version is not an integer or out of range")
 		}
 		if n != 2 && n != 3 {
-			return failure("NOPROTO unsupported protocol version")
+			return proto.Error("NOPROTO unsupported protocol version")
 		}
 		version = int(n)
 	}
@@ -138,15 +140,15 @@ func (c *caller) hello(at standing, words []string) string {
 		case strings.EqualFold(words[i], "setname") && more > 0:
 			name, named = words[i+1], true
 			if !validName(name) {
-				return failure(badName)
+				return proto.Error(badName)
 			}
 			i++
 		default:
-			return failure(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", words[i]))
+			return proto.Error(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", words[i]))
 		}
 	}
 	if user != "default" {
-		return failure("WRONGPASS invalid username-password pair or user is disabled.")
+		return proto.Error("WRONGPASS invalid username-password pair or user is disabled.")
 	}
 	if named {
 		c.name = name
@@ -154,56 +156,55 @@ func (c *caller) hello(at standing, words []string) string {
 	if version != 0 {
 		c.resp3 = version == 3
 	}
-	proto := 2
+	speaks := 2
 	if c.resp3 {
-		proto = 3
+		speaks = 3
 	}
-	says := []string{bulk("server"), bulk("redis"), bulk("version"), bulk("7.0.15"), bulk("proto"), number(proto),
-		bulk("id"), number(c.id), bulk("mode"), bulk(at.mode)}
+	says := []string{proto.String("server"), proto.String("redis"), proto.String("version"), proto.String("7.0.15"),
+		proto.String("proto"), proto.Int(speaks), proto.String("id"), proto.Int(c.id), proto.String("mode"), proto.String(at.mode)}
 	if at.role != "" {
-		says = append(says, bulk("role"), bulk(at.role))
+		says = append(says, proto.String("role"), proto.String(at.role))
 	}
-	says = append(says, bulk("modules"), "*0\r\n")
+	says = append(says, proto.String("modules"), proto.Array())
 	return c.mapOf(says)
 }
 
-// mapOf formats keys and values for the protocol version of the client.
+// mapOf formats keys and values, pushed a message for a subscriber, and null and nullList nothing, each for the protocol
+// version of the client.
 func (c *caller) mapOf(says []string) string {
 	if c.resp3 {
-		return fmt.Sprintf("%%%d\r\n%s", len(says)/2, strings.Join(says, ""))
+		return proto.Map(says...)
 	}
-	return fmt.Sprintf("*%d\r\n%s", len(says), strings.Join(says, ""))
+	return proto.Array(says...)
+}
+
+func (c *caller) pushed(parts ...string) string {
+	if c.resp3 {
+		return proto.Push(parts...)
+	}
+	return proto.Array(parts...)
+}
+
+func (c *caller) null() string {
+	if c.resp3 {
+		return proto.NilResp3
+	}
+	return proto.Nil
+}
+
+func (c *caller) nullList() string {
+	if c.resp3 {
+		return proto.NilResp3
+	}
+	return proto.NilList
 }
 
 // fields formats a map of texts.
 func (c *caller) fields(texts ...string) string {
 	for i, text := range texts {
-		texts[i] = bulk(text)
+		texts[i] = proto.String(text)
 	}
 	return c.mapOf(texts)
-}
-
-// pushed formats a message for a subscriber.
-func (c *caller) pushed(parts ...string) string {
-	kind := "*"
-	if c.resp3 {
-		kind = ">"
-	}
-	return fmt.Sprintf("%s%d\r\n%s", kind, len(parts), strings.Join(parts, ""))
-}
-
-func (c *caller) nullList() string {
-	if c.resp3 {
-		return "_\r\n"
-	}
-	return "*-1\r\n"
-}
-
-func (c *caller) null() string {
-	if c.resp3 {
-		return "_\r\n"
-	}
-	return "$-1\r\n"
 }
 
 // missing remembers the spelling of an unknown command: the server only gets the name in capitals.

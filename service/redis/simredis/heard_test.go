@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/alicebob/miniredis/v2/proto"
+
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"
@@ -167,7 +169,7 @@ func TestUnknownScriptIsLoud(t *testing.T) {
 	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *trial) error {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		c.servers.foreign.Store(false)
-		if _, err := w.Write([]byte(bulks("EVAL", "return 1", "0"))); err != nil {
+		if _, err := w.Write([]byte(proto.Strings("EVAL", "return 1", "0"))); err != nil {
 			return err
 		}
 		if got := w.hear(); got != "-ERR the simulation does not know this script" {

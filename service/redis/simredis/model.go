@@ -52,7 +52,7 @@ func (n *node) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
 		return nil, false // the node is gone
 	}
 	c := known.(*caller)
-	asked, whole := parseWhole(written)
+	asked, whole := parseCommands(written)
 	if said, done := c.atOnce(serverTable(), n.standing(), asked, whole); done {
 		n.note(c)
 		return []byte(said), true

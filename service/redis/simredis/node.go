@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/proto"
+	"github.com/alicebob/miniredis/v2/server"
 
 	"lockbench/internal/world/sim"
 	"lockbench/service"
@@ -70,9 +72,6 @@ type session struct {
 	wrote    int64 // the offset after its last write
 	control  bool  // it is the control code's, which may send any script
 	caller   *caller
-	known    bool // the caller of the connection is known
-	// met is the caller, for the goroutines of other connections.
-	met atomic.Pointer[caller]
 }
 
 // Start starts the node with its data.
@@ -145,7 +144,7 @@ func (n *node) Serve(c net.Conn, l sim.Line) {
 	who := &caller{id: int(n.dialled.Add(1))}
 	n.callers.Store(l, who)
 	m.Server().ServeConn(&introduced{
-		Conn: c, first: []byte(bulks(introduction, strconv.Itoa(who.id))), gone: func() { n.callers.Delete(l) },
+		Conn: c, first: []byte(proto.Strings(introduction, strconv.Itoa(who.id))), gone: func() { n.callers.Delete(l) },
 	})
 }
 
@@ -174,16 +173,17 @@ func (c *introduced) Close() error {
 	return c.Conn.Close()
 }
 
-// introduce finds the caller of a connection.
-func (n *node) introduce(s *session, args []string) {
+// introduce begins the session of a connection.
+func (n *node) introduce(p *server.Peer, args []string) {
+	s := &session{caller: &caller{}}
 	n.callers.Range(func(_, known any) bool {
-		c := known.(*caller)
-		if len(args) == 1 && strconv.Itoa(c.id) == args[0] {
-			s.caller, s.known = c, true
-			s.met.Store(c)
+		if c := known.(*caller); strconv.Itoa(c.id) == args[0] {
+			s.caller = c
 		}
-		return !s.known
+		return true
 	})
+	n.peers.Store(p, s)
+	p.OnDisconnect(func() { n.peers.Delete(p) })
 }
 
 // standing returns the state of the node for greetings.

@@ -16,12 +16,11 @@ const replicationTick = time.Second
 // Because state is copied, replicas do not execute scripts. As with a real server, an acknowledged write is only on the
 // master until the copy has arrived.
 type replication struct {
-	following string // the master; empty if this node is a master
-	life      int    // the number of the master's life, which changes with each start and promotion
-	offset    int64  // the number of changes written or applied
-	online    bool   // of a replica: it has all data and receives the parts
-	source    int    // of a replica: the life of the master that it follows
-	asked     time.Time
+	following string              // the master; empty if this node is a master
+	life      int                 // the number of the master's life, which changes with each start and promotion
+	offset    int64               // the number of changes written or applied
+	online    bool                // of a replica: it has all data and receives the parts
+	source    int                 // of a replica: the life of the master that it follows
 	replicas  map[string]*replica // of a master: its replicas
 	waiting   chan struct{}       // closed when a replica reports its offset
 	priority  int                 // of this node, as sentinels see it: they prefer the lowest
@@ -87,7 +86,6 @@ func (n *node) promote() {
 // ask requests all data from the master. The caller must hold cluster.mu.
 func (n *node) ask() {
 	if master, err := n.cluster.node(n.following); err == nil {
-		n.asked = time.Now()
 		n.tell(&master.seat, askWhole{})
 	}
 }

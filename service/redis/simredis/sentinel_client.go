@@ -1,18 +1,20 @@
 package simredis
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/proto"
 
 	"lockbench/internal/world/sim"
 )
 
 // Asked handles a command of a client.
 func (s *sentinel) Asked(l sim.Line, written []byte) {
-	for _, words := range parseCommands(written) {
+	commands, _ := parseCommands(written)
+	for _, words := range commands {
 		s.cluster.mu.Lock()
 		reply := s.reply(l, words)
 		s.cluster.mu.Unlock()
@@ -43,7 +45,7 @@ func (s *sentinel) caller(l sim.Line) *caller {
 func (s *sentinel) reply(l sim.Line, words []string) string {
 	c := s.caller(l)
 	if text, wrong := sentinelTable().misused(words, false); wrong {
-		return failure(text)
+		return proto.Error(text)
 	}
 	if isGreeting(words) {
 		c.mu.Lock()
@@ -62,22 +64,22 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 		}
 		var b strings.Builder
 		for i, channel := range words[1:] {
-			b.WriteString(c.pushed(bulk("subscribe"), bulk(channel), number(i+1)))
+			b.WriteString(c.pushed(proto.String("subscribe"), proto.String(channel), proto.Int(i+1)))
 		}
 		return b.String()
 	case name == "UNSUBSCRIBE":
 		s.unsubscribe(l)
-		return c.pushed(bulk("unsubscribe"), c.null(), number(0))
+		return c.pushed(proto.String("unsubscribe"), c.null(), proto.Int(0))
 	case name == "PING" && len(words) > 2:
-		return failure("ERR wrong number of arguments for 'ping' command")
+		return proto.Error("ERR wrong number of arguments for 'ping' command")
 	case name == "PING" && !c.resp3 && slices.Contains(s.subscribed, l):
-		return bulks("pong", strings.Join(words[1:], " "))
+		return proto.Strings("pong", strings.Join(words[1:], " "))
 	case name == "PING" && len(words) == 2:
-		return bulk(words[1])
+		return proto.String(words[1])
 	case name == "PING":
-		return "+PONG\r\n"
+		return proto.Inline("PONG")
 	case name == "ROLE":
-		return "*2\r\n" + bulk("sentinel") + bulks(masterName)
+		return proto.Array(proto.String("sentinel"), proto.Strings(masterName))
 	case name == "COMMAND" && len(words) == 1:
 		return listing(sentinelText, c.resp3)
 	}
@@ -93,15 +95,15 @@ func (s *sentinel) asked(c *caller, words []string) string {
 			return c.nullList()
 		}
 		host, port := s.address(s.master)
-		return bulks(host, port)
+		return proto.Strings(host, port)
 	case "SENTINELS":
 		if !of() {
-			return failure(noSuchMaster)
+			return proto.Error(noSuchMaster)
 		}
 		return s.others(c)
 	case "REPLICAS", "SLAVES":
 		if !of() {
-			return failure(noSuchMaster)
+			return proto.Error(noSuchMaster)
 		}
 		return s.replicas(c)
 	}
@@ -113,13 +115,13 @@ const noSuchMaster = "ERR No such master with that name"
 // refuse refuses a command that the simulation does not execute like a real sentinel.
 func (s *sentinel) refuse(words []string) string {
 	s.cluster.refused(s.Name, strings.Join(words[:min(len(words), 5)], " "))
-	return failure("ERR the simulation does not cover the command " + strings.ToUpper(words[0]))
+	return proto.Error("ERR the simulation does not cover the command " + strings.ToUpper(words[0]))
 }
 
 // AtOnce answers greetings and queries without delay while the sentinel is reachable. Libraries hold a mutex while they wait
 // for the answers.
 func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
-	asked, whole := parseWhole(written)
+	asked, whole := parseCommands(written)
 	for _, words := range asked {
 		whole = whole && (isGreeting(words) || strings.EqualFold(words[0], "sentinel"))
 	}
@@ -143,7 +145,7 @@ func (s *sentinel) announce(from, to string) {
 	newHost, newPort := s.address(to)
 	text := strings.Join([]string{masterName, oldHost, oldPort, newHost, newPort}, " ")
 	for _, l := range s.subscribed {
-		l.Send([]byte(s.caller(l).pushed(bulk("message"), bulk("+switch-master"), bulk(text))))
+		l.Send([]byte(s.caller(l).pushed(proto.String("message"), proto.String("+switch-master"), proto.String(text))))
 	}
 }
 
@@ -167,7 +169,7 @@ func (s *sentinel) others(c *caller) string {
 			lists = append(lists, c.fields("name", n.Name, "ip", host, "port", port, "flags", "sentinel"))
 		}
 	}
-	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
+	return proto.Array(lists...)
 }
 
 // replicas returns the replicas in the form of SENTINEL REPLICAS.
@@ -190,5 +192,5 @@ func (s *sentinel) replicas(c *caller) string {
 		lists = append(lists, c.fields("name", n.addr, "ip", host, "port", port, "flags", flags,
 			"master-link-status", link, "slave-priority", strconv.Itoa(seen.priority)))
 	}
-	return fmt.Sprintf("*%d\r\n%s", len(lists), strings.Join(lists, ""))
+	return proto.Array(lists...)
 }

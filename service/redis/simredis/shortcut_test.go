@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2/proto"
+
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -50,7 +52,7 @@ func TestShortcut(t *testing.T) {
 				if way == 1 {
 					text = "--[[ the long way ]] local _ = 0\n" + script
 				}
-				load := bulks("SCRIPT", "LOAD", text)
+				load := proto.Strings("SCRIPT", "LOAD", text)
 				if _, err := w.Write([]byte(load)); err != nil {
 					t.Error(err)
 					return

@@ -30,7 +30,10 @@ type entryOfTable struct {
 	name  string // the full name, such as "client|setname"
 	arity int    // the number of words with the name; negative: the minimum
 	flags []string
-	subs  table // nil without subcommands
+	// first, last and step are the positions of its keys, from 1. 0 means no keys, and a negative last counts from
+	// the end.
+	first, last, step int
+	subs              table // nil without subcommands
 }
 
 // readTable reads the lines of a table.
@@ -53,7 +56,9 @@ func readEntry(words []string) (*entryOfTable, []string) {
 		e.flags = append(e.flags, flag[1:])
 	}
 	words = words[5+flags:]
-	for range 6 { // not used here
+	e.first, e.last, e.step = length(words[0]), length(words[1]), length(words[2])
+	words = words[3:]
+	for range 3 { // not used here
 		words = skipElement(words)
 	}
 	subs := length(words[0])
@@ -122,6 +127,25 @@ func (t table) find(words []string) *entryOfTable {
 	return e.subs[strings.ToLower(words[1])]
 }
 
+// is reports whether the command has a flag.
+func (e *entryOfTable) is(flag string) bool { return slices.Contains(e.flags, flag) }
+
+// keys returns the keys among the arguments of the command.
+func (e *entryOfTable) keys(args []string) []string {
+	if e == nil || e.first == 0 {
+		return nil
+	}
+	last := e.last
+	if last < 0 {
+		last += len(args) + 1
+	}
+	var keys []string
+	for i := e.first; i <= last && i <= len(args); i += e.step {
+		keys = append(keys, args[i-1])
+	}
+	return keys
+}
+
 // fits reports whether a command has a valid number of words.
 func (e *entryOfTable) fits(words []string) bool {
 	return len(words) == e.arity || e.arity < 0 && len(words) >= -e.arity
@@ -149,7 +173,7 @@ func (t table) misused(words []string, transaction bool) (text string, wrong boo
 	case protected[e.name] != "":
 		text = fmt.Sprintf("ERR %s command not allowed. If the enable-%s-command option is set to \"local\", you can run it from a local connection, "+
 			"otherwise you need to set this option in the configuration file, and then restart the server.", strings.ToUpper(protected[e.name]), protected[e.name])
-	case transaction && slices.Contains(e.flags, "no_multi"):
+	case transaction && e.is("no_multi"):
 		text = "ERR Command not allowed inside a transaction"
 	default:
 		return "", false
@@ -172,7 +196,7 @@ func (t table) misusedInScript(words []string) (text string, wrong bool) {
 		return "ERR Unknown Redis command called from script", true
 	case !e.fits(words):
 		return "ERR Wrong number of args calling Redis command from script", true
-	case slices.Contains(e.flags, "noscript"):
+	case e.is("noscript"):
 		return "ERR This Redis command is not allowed from script", true
 	}
 	return "", false

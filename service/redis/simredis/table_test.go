@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/proto"
+
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -51,7 +53,7 @@ func tableOf(t *testing.T, addr string) string {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
 	ask := func(words ...string) element {
-		if _, err := conn.Write([]byte(bulks(words...))); err != nil {
+		if _, err := conn.Write([]byte(proto.Strings(words...))); err != nil {
 			t.Fatal(err)
 		}
 		return readElement(t, r)
@@ -157,10 +159,10 @@ func answers(t *testing.T, asked [][]string, dial func() (net.Conn, error), befo
 		r := bufio.NewReader(conn)
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 		if before != "" {
-			_, _ = conn.Write([]byte(bulks(before)))
+			_, _ = conn.Write([]byte(proto.Strings(before)))
 			_, _ = reply(r)
 		}
-		_, _ = conn.Write([]byte(bulks(words...)))
+		_, _ = conn.Write([]byte(proto.Strings(words...)))
 		said, err := reply(r)
 		if err != nil {
 			said = "read: " + err.Error()
@@ -175,11 +177,11 @@ func answers(t *testing.T, asked [][]string, dial func() (net.Conn, error), befo
 func TestArguments(t *testing.T) {
 	var asked [][]string
 	for _, name := range sortedNames(serverTable()) {
-		if _, ok := covered[strings.ToUpper(name)]; !ok || ownWords[name] {
+		if _, ok := covered()[strings.ToUpper(name)]; !ok || ownWords[name] {
 			continue
 		}
 		asked = append(asked, []string{name}, []string{name, "x"}, []string{name, "x", "100000", "y"}, append([]string{name}, many...))
-		if !covered[strings.ToUpper(name)].blocks { // the argument is a number of seconds
+		if !covered()[strings.ToUpper(name)].blocks { // the argument is a number of seconds
 			asked = append(asked, []string{name, "x", "100000"})
 		}
 	}

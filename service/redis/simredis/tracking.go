@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/proto"
 	"github.com/alicebob/miniredis/v2/server"
 )
 
@@ -43,7 +44,7 @@ func (c *caller) track(option string, options []string) (reply string, known boo
 		case "BCAST", "REDIRECT", "PREFIX":
 			return "", false
 		default:
-			return failure(syntaxError), true
+			return proto.Error(syntaxError), true
 		}
 	}
 	before := c.tracking
@@ -52,11 +53,11 @@ func (c *caller) track(option string, options []string) (reply string, known boo
 		c.tracking = tracking{}
 		return okay, true
 	case option != "ON":
-		return failure(syntaxError), true
+		return proto.Error(syntaxError), true
 	case asked.optIn && asked.optOut:
-		return failure("ERR You can't specify both OPTIN mode and OPTOUT mode"), true
+		return proto.Error("ERR You can't specify both OPTIN mode and OPTOUT mode"), true
 	case asked.optIn && before.optOut, asked.optOut && before.optIn:
-		return failure("ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."), true
+		return proto.Error("ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."), true
 	}
 	c.tracking = asked
 	return okay, true
@@ -67,13 +68,13 @@ func (c *caller) cache(option string) string {
 	t := &c.tracking
 	switch {
 	case !t.on:
-		return failure("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
+		return proto.Error("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled")
 	case option == "YES" && !t.optIn:
-		return failure("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
+		return proto.Error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
 	case option == "NO" && !t.optOut:
-		return failure("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
+		return proto.Error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
 	case option != "YES" && option != "NO":
-		return failure(syntaxError)
+		return proto.Error(syntaxError)
 	}
 	t.caching = true
 	return okay
@@ -128,8 +129,8 @@ type tracker struct {
 func (n *node) trackers() (all []tracker) {
 	n.peers.Range(func(p, of any) bool {
 		s := of.(*session)
-		if c := s.met.Load(); c != nil {
-			if t, _ := c.tracks(); t.on {
+		if s.caller != nil {
+			if t, _ := s.caller.tracks(); t.on {
 				all = append(all, tracker{p.(*server.Peer), s})
 			}
 		}
@@ -170,12 +171,12 @@ func (n *node) runTracked(p *server.Peer, s *session, name string, args []string
 			existed[key] = m.DB(0).Exists(key)
 		}
 	}
-	if covered[name].write || name == "EXEC" {
+	if covered()[name].write || name == "EXEC" {
 		said := n.ran(p, s, name, args)
 		p.WriteRaw(said)
 		answers := []string{said}
 		if name == "EXEC" {
-			answers = elements(said)
+			answers, _ = proto.ReadArray(said) // nil if the transaction failed
 		}
 		for i := range min(len(answers), len(commands)) {
 			n.observe(s, commands[i], answers[i], existed)
@@ -212,7 +213,7 @@ func (n *node) ran(p *server.Peer, s *session, name string, args []string) strin
 func keysOf(command []string) []string {
 	name, args := command[0], command[1:]
 	if !isScript(name) {
-		return covered[name].keys(args)
+		return covered()[name].keys(args)
 	}
 	if len(args) < 2 {
 		return nil
@@ -228,7 +229,7 @@ func (n *node) observe(s *session, command []string, said string, existed map[st
 	switch {
 	case reads(command):
 		n.remember(s, keysOf(command))
-	case !covered[name].write:
+	case !covered()[name].write:
 	case name == "FLUSHALL":
 		n.flushed()
 		clear(existed)
@@ -243,7 +244,7 @@ func (n *node) observe(s *session, command []string, said string, existed map[st
 // reads reports whether a server considers a command a read.
 func reads(command []string) bool {
 	e := serverTable().find(command)
-	return e != nil && slices.Contains(e.flags, "readonly")
+	return e != nil && e.is("readonly")
 }
 
 // remember records that a connection has read keys. The caller must hold exec.
@@ -271,7 +272,7 @@ func (n *node) invalidate(key string) {
 	for _, t := range n.trackers() {
 		said, resp3 := t.caller.tracks()
 		if who[t.caller.id] && resp3 && !(said.noLoop && t.session == n.readers.asking) {
-			n.readers.pending[t.session] += invalidated(bulks(key))
+			n.readers.pending[t.session] += invalidated(proto.Strings(key))
 		}
 	}
 }
@@ -282,12 +283,12 @@ func (n *node) flushed() {
 	clear(n.readers.there)
 	for _, t := range n.trackers() {
 		if _, resp3 := t.caller.tracks(); resp3 {
-			n.readers.pending[t.session] += invalidated("_\r\n")
+			n.readers.pending[t.session] += invalidated(proto.NilResp3)
 		}
 	}
 }
 
-func invalidated(keys string) string { return ">2\r\n" + bulk("invalidate") + keys }
+func invalidated(keys string) string { return proto.Push(proto.String("invalidate"), keys) }
 
 // push sends the queued messages: to the connection of the command after its reply, to all others at once. The caller must
 // hold exec.
@@ -341,7 +342,7 @@ func (n *node) pushExpired(m *miniredis.Miniredis, keys []string) {
 // see their changes.
 func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string, args []string) (done bool) {
 	command := append([]string{name}, args...)
-	if !covered[name].write {
+	if !covered()[name].write {
 		if reads(command) {
 			n.remember(n.readers.asking, n.readers.declared)
 		}
@@ -349,7 +350,7 @@ func (n *node) calledTracked(m *miniredis.Miniredis, p *server.Peer, name string
 	}
 	existed := map[string]bool{}
 	for _, key := range keysOf(command) {
-		existed[key] = n.aside(m, p, []string{"EXISTS", key}) == number(1)
+		existed[key] = n.aside(m, p, []string{"EXISTS", key}) == proto.Int(1)
 	}
 	said := n.aside(m, p, command)
 	p.WriteRaw(said)
@@ -363,8 +364,8 @@ var deletes = map[string]bool{"DEL": true, "UNLINK": true, "GETDEL": true}
 // modified returns the keys that a command has changed according to its answer, in the order in which a server reports
 // them.
 func modified(name string, args []string, said string, existed map[string]bool) []string {
-	keys := covered[name].keys(args)
-	nothing := slices.Contains([]string{number(0), "$-1\r\n", "_\r\n", "*-1\r\n", "*0\r\n"}, said)
+	keys := covered()[name].keys(args)
+	nothing := slices.Contains([]string{proto.Int(0), proto.Nil, proto.NilResp3, proto.NilList, proto.Array()}, said)
 	switch {
 	case strings.HasPrefix(said, "-"):
 		return nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/proto"
+
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
@@ -131,7 +133,7 @@ func (w *wire) say(command string) string {
 	if w == nil {
 		return "no connection"
 	}
-	if _, err := w.Write([]byte(bulks(strings.Fields(command)...))); err != nil {
+	if _, err := w.Write([]byte(proto.Strings(strings.Fields(command)...))); err != nil {
 		return "write: " + err.Error()
 	}
 	return w.hear()
