@@ -43,6 +43,6 @@ func TestTTL(t *testing.T) {
 	}
 	g = keeping(locks.Independent, ttls)
 	if _, _, err := g.TTL(t.Context(), "a"); err == nil {
-		t.Error("of independent masters no single one keeps a key")
+		t.Error("independent masters have one master of a key")
 	}
 }

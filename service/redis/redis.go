@@ -1,10 +1,14 @@
-// Package redis is Redis as a lock service: its topologies, what its servers and
-// sentinels are started with, what they say of themselves, how another is made the
-// master, what an operator can order them, and how requests look on the wire.
+// Package redis is Redis as a lock service.
 //
-// Servers are asked past all faults, each question on a connection of its own: they die
-// and come back here, so a connection that is kept would tell more of the past than of
-// the server.
+//	topology, config, settings   how servers are joined and started
+//	ask, health                  who leads, and whether a cluster is healthy
+//	promote, shards              how another node becomes the master
+//	keeper, orders               keys, clocks and administrative orders
+//	external                     servers that lockbench does not run
+//	wire                         the requests of clients
+//
+// Each question past all faults has its own connection, because servers die and come back during a run. The
+// same code controls the simulated servers of package simredis, see [Controlled].
 package redis
 
 import (
@@ -29,16 +33,15 @@ func (Service) Topologies() []service.Topology { return topologies }
 // client of a connection, and SENTINEL DEBUG.
 const majorMin = 7
 
-// image is the official one of Redis 7.4.11, as docker-library's list of 19 September 2026 has
-// it, for amd64, arm64, arm, 386 and ppc64le. The digest and not the tag says which: a tag means
-// another image tomorrow.
+// image is the official image of Redis 7.4.11 for amd64, arm64, arm, 386 and ppc64le, from docker-library's
+// list of 19 September 2026. It is named by its digest, because a tag may name another image tomorrow.
 const image = "redis:7-bookworm@sha256:c6eabf748fc7a61dbb5a705c78bcf3d6377b1127a97d0ce965c11c44ba46896f"
 
-// Needs is a redis-server of a version that will do.
+// Needs are a redis-server of a sufficient version, and redis-cli.
 func (Service) Needs() service.Needs {
 	return service.Needs{
 		Programs: []service.Executable{
-			// One binary, which looks at the name that it is called by.
+			// One binary, whose name decides whether it is a sentinel.
 			{Name: "redis-server", Package: "redis-server", As: []string{"redis-server", "redis-sentinel"}},
 			{Name: "redis-cli", Package: "redis-tools"},
 		},
@@ -51,7 +54,7 @@ func (Service) Needs() service.Needs {
 	}
 }
 
-// Ports are that for clients and, in a cluster, the bus.
+// Ports are the port for clients and, in a cluster, the bus.
 func (Service) Ports(t service.Topology) int {
 	if t.Name == Cluster {
 		return 2
@@ -59,7 +62,7 @@ func (Service) Ports(t service.Topology) int {
 	return 1
 }
 
-// Program is a redis-server, or one that is a sentinel.
+// Program returns the command line and the configuration of a server or a sentinel.
 func (Service) Program(at service.Place) service.Program {
 	file := path.Join(at.Config, "redis.conf")
 	p := service.Program{Args: []string{file}, Files: map[string]string{file: config{at}.text()}}

@@ -14,5 +14,5 @@ import (
 //go:embed settings.txt
 var settingsText string
 
-// Settings are all that Redis knows.
+// Settings returns all settings of Redis.
 func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }

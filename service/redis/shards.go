@@ -42,7 +42,7 @@ func (g *servers) assemble(ctx context.Context) error {
 		}
 	}
 	for _, c := range commands {
-		if err := g.told(ctx, c[0], c[1:]...); err != nil {
+		if err := g.confirmed(ctx, c[0], c[1:]...); err != nil {
 			return fmt.Errorf("assemble the cluster: %w", err)
 		}
 	}
@@ -63,9 +63,9 @@ func (g *servers) assemble(ctx context.Context) error {
 	return nil
 }
 
-// told repeats a command until a node confirms it. On a busy machine an answer can come too late; the
+// confirmed repeats a command until a node confirms it. On a busy machine an answer can come too late; the
 // node then reports that it has done it already.
-func (g *servers) told(ctx context.Context, node string, command ...string) error {
+func (g *servers) confirmed(ctx context.Context, node string, command ...string) error {
 	unheard := false
 	return service.Poll(ctx, func() error {
 		err := g.order(ctx, node, command...)

@@ -10,16 +10,16 @@ import (
 	"lockbench/service"
 )
 
-// saying are servers that answer by what a test has written down.
-type saying struct {
+// canned are servers with canned answers.
+type canned struct {
 	*servers
 	answers []map[string][]any // of each server, by command, in turn; the last one stays
 }
 
-// newSaying is a cluster of so many servers, of which half are masters.
-func newSaying(answers ...map[string][]any) *saying {
+// newCanned returns a cluster of servers, of which half are masters.
+func newCanned(answers ...map[string][]any) *canned {
 	on, _ := service.Find(Service{}, Cluster)
-	s := &saying{Service{}.Open(on.Sized(len(answers)), addresses{}).(*servers), answers}
+	s := &canned{Service{}.Open(on.Sized(len(answers)), addresses{}).(*servers), answers}
 	s.ask = func(_ context.Context, node string, command ...string) (any, error) {
 		of := s.answers[node[len("redis-")]-'1']
 		all := of[strings.Join(command, " ")]
@@ -52,7 +52,7 @@ cc 127.0.0.3:7000@7001 slave aa 0 0 1 connected
 dd 127.0.0.4:7000@7001 slave bb 0 0 2 connected
 `
 
-func group(views ...string) *saying {
+func group(views ...string) *canned {
 	var answers []map[string][]any
 	for i, v := range views {
 		role := []any{"slave", "127.0.0.1", int64(7000), "connected", int64(7)}
@@ -63,7 +63,7 @@ func group(views ...string) *saying {
 			"PING": {"PONG"}, "ROLE": {role}, "CLUSTER INFO": {"cluster_state:ok\r\n"}, "CLUSTER NODES": {v},
 		})
 	}
-	return newSaying(answers...)
+	return newCanned(answers...)
 }
 
 func TestClusterIsHealthy(t *testing.T) {
@@ -116,7 +116,7 @@ func TestMasterOfAKey(t *testing.T) {
 }
 
 // A command that was executed, but whose answer came too late, counts as done when it is repeated.
-func TestTold(t *testing.T) {
+func TestConfirmed(t *testing.T) {
 	late := errors.New("no answer: deadline exceeded")
 	said := ServerError("ERR Slot 0 is already busy")
 	for _, test := range []struct {
@@ -129,11 +129,11 @@ func TestTold(t *testing.T) {
 		{[]any{said}, said},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		g := newSaying(map[string][]any{"CLUSTER X": test.answers})
+		g := newCanned(map[string][]any{"CLUSTER X": test.answers})
 		if test.want != nil {
 			cancel() // asked once
 		}
-		if err := g.told(ctx, "redis-1", "CLUSTER", "X"); !errors.Is(err, test.want) {
+		if err := g.confirmed(ctx, "redis-1", "CLUSTER", "X"); !errors.Is(err, test.want) {
 			t.Errorf("%v: %v, want %v", test.answers, err, test.want)
 		}
 		cancel()

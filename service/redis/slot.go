@@ -2,8 +2,8 @@ package redis
 
 import "strings"
 
-// Slot is the slot of a key in a cluster: the CRC16 of what stands between the first
-// "{" and the next "}", or of the whole name if that is nothing.
+// Slot returns the slot of a key in a cluster: the CRC16 of the text between the first "{" and the next "}", or
+// of the whole name if there is no such text.
 func Slot(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -24,5 +24,5 @@ func Slot(key string) int {
 	return int(crc) % Slots
 }
 
-// Slots is how many there are.
+// Slots is the number of slots.
 const Slots = 16384

@@ -22,10 +22,6 @@ func (n *node) wait(p *server.Peer, s *session, name string, args []string) (don
 		}
 		return false
 	}
-	if len(args) != 2 {
-		p.WriteError("ERR wrong number of arguments for 'wait' command")
-		return true
-	}
 	want, err1 := strconv.Atoi(args[0])
 	millis, err2 := strconv.Atoi(args[1])
 	if err1 != nil || err2 != nil {
