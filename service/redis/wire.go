@@ -29,16 +29,26 @@ const (
 // errProtocol stands for input that a server answers by closing the connection.
 var errProtocol = errors.New("not a command of Redis")
 
-// readRequest reads one command. Its name is in upper case.
+// readRequest returns the name of the command at the beginning of data, in upper case, and its length.
 func readRequest(data []byte) (name []byte, length int, err error) {
+	words, length, err := ReadCommand(data)
+	if len(words) > 0 {
+		name = bytes.ToUpper(words[0][:min(len(words[0]), nameMax)])
+	}
+	return name, length, err
+}
+
+// ReadCommand reads the command at the beginning of data: its words and its length in bytes. The length is 0 if
+// the last byte of the command has not arrived yet.
+func ReadCommand(data []byte) (words [][]byte, length int, err error) {
 	if data[0] != '*' {
 		return lineCommand(data)
 	}
-	args, n, err := header(data, argsMax)
+	count, n, err := header(data, argsMax)
 	if n == 0 || err != nil {
 		return nil, 0, err
 	}
-	for i := range args {
+	for range count {
 		if n == len(data) {
 			return nil, 0, nil
 		}
@@ -53,12 +63,10 @@ func readRequest(data []byte) (name []byte, length int, err error) {
 			return nil, 0, err
 		}
 		n += head
-		if i == 0 {
-			name = bytes.ToUpper(data[n : n+min(size, nameMax)])
-		}
+		words = append(words, data[n:n+size])
 		n += size + len("\r\n")
 	}
-	return name, n, nil
+	return words, n, nil
 }
 
 // header reads the number of an array or a string, and returns the length of its line: 0 if the
@@ -80,7 +88,7 @@ func header(data []byte, most int) (number, length int, err error) {
 }
 
 // lineCommand reads a command that is one line.
-func lineCommand(data []byte) (name []byte, length int, err error) {
+func lineCommand(data []byte) (words [][]byte, length int, err error) {
 	line, _, ended := bytes.Cut(data, []byte("\n"))
 	switch {
 	case len(line) > lineMax:
@@ -88,8 +96,6 @@ func lineCommand(data []byte) (name []byte, length int, err error) {
 	case !ended:
 		return nil, 0, nil
 	}
-	if words := bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' }); len(words) > 0 {
-		name = bytes.ToUpper(words[0][:min(len(words[0]), nameMax)])
-	}
-	return name, len(line) + 1, nil
+	words = bytes.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' || r == '\r' })
+	return words, len(line) + 1, nil
 }

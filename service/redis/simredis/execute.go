@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -71,7 +70,7 @@ func (n *node) misused(p *server.Peer, s *session, name string, args []string) b
 	case m == nil || !s.multi:
 	case name == "EXEC":
 		n.aside(m, p, []string{"DISCARD"})
-		s.multi, s.queued = false, nil
+		s.multi, s.commands = false, nil
 	default:
 		return n.spoil(m, p, text)
 	}
@@ -88,20 +87,18 @@ func (n *node) spoil(m *miniredis.Miniredis, p *server.Peer, text string) bool {
 
 // aside lets the server execute a command for a peer and returns the answer.
 func (n *node) aside(m *miniredis.Miniredis, p *server.Peer, command []string) string {
-	return captured(p, func(aside *server.Peer) {
-		n.peers.Store(aside, &session{inside: true})
-		m.Server().Dispatch(aside, command)
-		n.peers.Delete(aside)
-	})
+	return n.captured(p, func(aside *server.Peer) { m.Server().Dispatch(aside, command) })
 }
 
 // captured calls a function with a stand-in for a peer and returns the output.
-func captured(p *server.Peer, say func(aside *server.Peer)) string {
+func (n *node) captured(p *server.Peer, say func(aside *server.Peer)) string {
 	var said bytes.Buffer
 	buffered := bufio.NewWriter(&said)
 	aside := server.NewPeer(buffered)
 	aside.Ctx, aside.Resp3 = p.Ctx, p.Resp3
+	n.peers.Store(aside, &session{inside: true})
 	say(aside)
+	n.peers.Delete(aside)
 	p.Ctx = aside.Ctx
 	_ = buffered.Flush() // into memory
 	return said.String()
@@ -191,12 +188,16 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	switch {
 	case name == "MULTI":
-		s.multi, s.queued, s.commands = true, nil, nil
+		s.multi, s.commands = true, nil
 	case name == "EXEC":
-		n.dirty = append(n.dirty, s.queued...)
-		s.multi, s.queued = false, nil
+		for _, c := range s.commands {
+			if queued := covered()[c[0]]; queued.write {
+				n.dirty = append(n.dirty, queued.keys(c[1:])...)
+			}
+		}
+		s.multi, s.commands = false, nil
 	case name == "DISCARD":
-		s.multi, s.queued = false, nil
+		s.multi, s.commands = false, nil
 	case known.write:
 		n.dirty = append(n.dirty, known.keys(args)...)
 	}
@@ -237,9 +238,6 @@ func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name st
 	if said != "+QUEUED\r\n" || refused || answered[name] {
 		return n.refuse(p, name+" in a transaction", args)
 	}
-	if known.write {
-		s.queued = append(s.queued, known.keys(args)...)
-	}
 	s.commands = append(s.commands, append([]string{name}, args...))
 	p.WriteRaw(said)
 	return true
@@ -267,10 +265,7 @@ func (n *node) dispatch(m *miniredis.Miniredis, p *server.Peer, s *session, name
 	}
 	if name == "EVAL" {
 		// The server knows a script that was parsed, even if its execution failed.
-		discard := server.NewPeer(bufio.NewWriter(io.Discard))
-		n.peers.Store(discard, &session{inside: true})
-		m.Server().Dispatch(discard, []string{"SCRIPT", "LOAD", args[0]})
-		n.peers.Delete(discard)
+		n.aside(m, p, []string{"SCRIPT", "LOAD", args[0]})
 	}
 	p.WriteRaw(scriptError(failed[1], failed[2], name, args))
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/alicebob/miniredis/v2/proto"
+
+	"lockbench/service/redis"
 )
 
 // caller is the state of a connection that greetings set. Greetings are commands that client libraries send before the
@@ -27,6 +29,24 @@ type caller struct {
 type standing struct {
 	mode string
 	role string // empty for a sentinel
+}
+
+// parseCommands parses complete commands in the form that client libraries write, and reports whether the text contains
+// nothing else.
+func parseCommands(b []byte) (commands [][]string, whole bool) {
+	for len(b) > 0 {
+		words, n, err := redis.ReadCommand(b)
+		if err != nil || n == 0 || len(words) == 0 || b[0] != '*' {
+			return commands, false
+		}
+		var command []string
+		for _, word := range words {
+			command = append(command, string(word))
+		}
+		commands = append(commands, command)
+		b = b[n:]
+	}
+	return commands, true
 }
 
 // isGreeting reports whether [caller.greet] may answer a command.

@@ -64,10 +64,8 @@ var (
 
 // session is the state of one connection.
 type session struct {
-	inside bool     // the hook executes a command itself and is called again for it
-	queued []string // keys of the queued writes
-	// commands are all queued commands.
-	commands [][]string
+	inside   bool       // the hook executes a command itself and is called again for it
+	commands [][]string // of a transaction
 	multi    bool
 	wrote    int64 // the offset after its last write
 	control  bool  // it is the control code's, which may send any script

@@ -202,11 +202,7 @@ func isScript(name string) bool { return name == "EVAL" || name == "EVALSHA" }
 
 // ran executes a command and returns its answer.
 func (n *node) ran(p *server.Peer, s *session, name string, args []string) string {
-	return captured(p, func(aside *server.Peer) {
-		n.peers.Store(aside, &session{inside: true})
-		defer n.peers.Delete(aside)
-		n.run(aside, s, name, args)
-	})
+	return n.captured(p, func(aside *server.Peer) { n.run(aside, s, name, args) })
 }
 
 // keysOf returns the keys of a command.
