@@ -1,5 +1,7 @@
 package wasm
 
+import "time"
+
 // A subscription of poll_oneoff takes 48 bytes, and an event 32.
 const (
 	subscriptionSize = 48
@@ -73,16 +75,12 @@ func pollOneoff(v *Machine, m memory, s []uint64) errno {
 func (v *Machine) look(all []subscription) (events []byte, w wait) {
 	now := v.outside.Now()
 	for _, sub := range all {
-		is, e := v.ready(sub)
-		if sub.kind == pollClock && e == errNone {
-			shows, unknown := v.clock(sub.clock, now)
-			if e = unknown; e == errNone && sub.at > shows {
-				w.add(sub)
-				continue
-			}
-			is = true
-		}
-		if !is && e == errNone {
+		happened, e := v.happened(sub, now)
+		switch {
+		case !happened && e == errNone && sub.kind == pollClock:
+			w.add(sub)
+			continue
+		case !happened && e == errNone:
 			continue
 		}
 		var event [eventSize]byte
@@ -94,10 +92,11 @@ func (v *Machine) look(all []subscription) (events []byte, w wait) {
 	return events, w
 }
 
-// ready reports whether a file can be read or written without a wait.
-func (v *Machine) ready(sub subscription) (is bool, e errno) {
+// happened reports whether a time has come, or whether a file can be read or written without a wait.
+func (v *Machine) happened(sub subscription, now time.Time) (bool, errno) {
 	if sub.kind == pollClock {
-		return false, errNone
+		shows, e := v.clock(sub.clock, now)
+		return sub.at <= shows, e
 	}
 	f := v.file(sub.fd)
 	switch {

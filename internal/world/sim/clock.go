@@ -43,7 +43,6 @@ func (c *Clock) Shift(by time.Duration, drift float64) {
 	c.wrong.Store(&wrong{by, drift, time.Now()})
 }
 
-// ShiftClock shifts a node's clock.
 func (c *cluster) ShiftClock(_ context.Context, name string, by time.Duration, drift float64) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -62,7 +61,6 @@ func clientDrift(s world.Spec) error {
 	return world.ErrClientDrift
 }
 
-// ShiftClientClock shifts the clocks of a client, as far as it has any.
 func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) error {
 	cl, err := c.opened(id)
 	if err != nil {
@@ -72,7 +70,6 @@ func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) erro
 	return nil
 }
 
-// ClientClockOffset returns the offset of a client's clock.
 func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
 	cl, err := c.opened(id)
 	if err != nil {

@@ -25,7 +25,7 @@ type cluster struct {
 	nodes []*node
 	done  chan struct{} // closed when the cluster ends
 	loops sync.WaitGroup
-	turns *turns // of WASM clients
+	turns turns // of WASM clients
 
 	// mu is taken before the network's, after any of a server's, and never held during a wait.
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	}
 	c := &cluster{
 		world: w, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
-		done: make(chan struct{}), turns: newTurns(w), clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
+		done: make(chan struct{}), turns: turns{ready: make(chan struct{}, 1)}, clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	c.net.purpose = model.Purpose
 	if s.Service != nil { // else there are no servers
@@ -78,6 +78,7 @@ func (c *cluster) start() {
 	for _, n := range c.nodes {
 		c.tick(n)
 	}
+	c.loops.Go(func() { c.turns.run(c) })
 	// As in the real worlds, clients see only a cluster that is formed.
 	for limit := 0; limit < 1000 && c.Healthy(context.Background()) != nil; limit++ {
 		time.Sleep(10 * time.Millisecond)
@@ -125,7 +126,6 @@ func (c *cluster) stop() error {
 			errs = append(errs, cl.end())
 		}
 	}
-	c.turns.stop()
 	close(c.done)
 	c.loops.Wait()
 	c.net.stop()

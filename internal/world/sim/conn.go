@@ -239,10 +239,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 // SetWriteDeadline has no effect.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// LocalAddr returns the client's address.
-func (c *conn) LocalAddr() net.Addr { return c.local }
-
-// RemoteAddr returns the node's address.
+func (c *conn) LocalAddr() net.Addr  { return c.local }
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
 // release frees the slot of a connection when both ends are closed.

@@ -9,6 +9,8 @@ import (
 	"lockbench/internal/world"
 )
 
+// The methods in this file are documented at [world.Cluster].
+
 // Kill kills a node. Data that it has not sent yet is lost.
 func (c *cluster) Kill(_ context.Context, name string) error {
 	n, err := c.node(name)
@@ -21,7 +23,6 @@ func (c *cluster) Kill(_ context.Context, name string) error {
 	return nil
 }
 
-// Start starts a killed node at once.
 func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -43,7 +44,6 @@ func (c *cluster) PauseNode(_ context.Context, name string) error {
 	return nil
 }
 
-// ResumeNode continues it.
 func (c *cluster) ResumeNode(_ context.Context, name string) error {
 	n, err := c.node(name)
 	if err != nil {
@@ -54,25 +54,21 @@ func (c *cluster) ResumeNode(_ context.Context, name string) error {
 	return nil
 }
 
-// Cut holds everything on the links.
 func (c *cluster) Cut(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.cut = true })
 	return nil
 }
 
-// Join ends Cut.
 func (c *cluster) Join(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.cut = false })
 	return nil
 }
 
-// Shape delays everything on the links.
 func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
 	c.net.set(links, func(s *linkState) { s.delay = d })
 	return nil
 }
 
-// Unshape ends Shape.
 func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.delay = world.Delay{} })
 	return nil
@@ -84,25 +80,21 @@ func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond
 	return nil
 }
 
-// Unthrottle ends Throttle.
 func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.rate, s.free = 0, time.Time{} })
 	return nil
 }
 
-// DropReplies drops everything at the end of the links.
 func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
 	c.net.set(links, func(s *linkState) { s.drop = true })
 	return nil
 }
 
-// KeepReplies ends DropReplies and closes the connections that have lost something.
 func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
 	c.net.keep(links)
 	return nil
 }
 
-// Ping pings a node on the path of from's connections.
 func (c *cluster) Ping(ctx context.Context, from, to string, load int) error {
 	n, err := c.node(to)
 	if err != nil {
@@ -134,14 +126,12 @@ func (c *cluster) Ping(ctx context.Context, from, to string, load int) error {
 	}
 }
 
-// Requests counts the requests of a client.
 func (c *cluster) Requests(client string) map[string]int {
 	c.net.mu.Lock()
 	defer c.net.mu.Unlock()
 	return maps.Clone(c.net.counts[client])
 }
 
-// Reset resets the connections of clients on the links.
 func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {
 	ends := map[world.Link]bool{}
 	for _, l := range links {

@@ -115,11 +115,7 @@ func (c *cluster) startModule(ctx context.Context, s world.ClientSpec) (*module,
 }
 
 // Now, Wall and Dial are the machine's environment.
-
-// Now returns the right time.
-func (m *module) Now() time.Time { return time.Now() }
-
-// Wall returns the time by its own clock.
+func (m *module) Now() time.Time  { return time.Now() }
 func (m *module) Wall() time.Time { return m.clock.Now() }
 
 // wake notes that something has come for the module.

@@ -12,18 +12,10 @@ import (
 // simulation waits, and of several the one with the lowest number. So nothing depends on the
 // scheduling of goroutines, and nothing else runs meanwhile.
 type turns struct {
-	world *World
 	ready chan struct{} // has a token when a module might run
-	done  chan struct{}
-	begin sync.Once
-	loop  sync.WaitGroup
 
 	mu      sync.Mutex
 	modules []*module // by their numbers
-}
-
-func newTurns(w *World) *turns {
-	return &turns{world: w, ready: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // add adds a module.
@@ -32,7 +24,6 @@ func (t *turns) add(m *module) {
 	defer t.mu.Unlock()
 	t.modules = append(t.modules, m)
 	slices.SortFunc(t.modules, func(a, b *module) int { return a.id - b.id })
-	t.begin.Do(func() { t.loop.Go(t.run) })
 }
 
 // remove removes a module that has ended.
@@ -50,11 +41,12 @@ func (t *turns) wake() {
 	}
 }
 
-func (t *turns) run() {
+// run runs modules until the cluster ends. All modules have ended before.
+func (t *turns) run(c *cluster) {
 	for {
 		select {
 		case <-t.ready:
-		case <-t.done:
+		case <-c.done:
 			return
 		}
 		for {
@@ -63,10 +55,10 @@ func (t *turns) run() {
 			if next == nil {
 				break
 			}
-			t.world.turn.Store(&computing{next})
+			c.world.turn.Store(&computing{next})
 			next.turn()
-			t.world.turn.Store(nil)
-			t.world.moved.Add(1)
+			c.world.turn.Store(nil)
+			c.world.moved.Add(1)
 		}
 	}
 }
@@ -81,12 +73,6 @@ func (t *turns) next() *module {
 		}
 	}
 	return nil
-}
-
-// stop ends the turns. All modules have ended before.
-func (t *turns) stop() {
-	close(t.done)
-	t.loop.Wait()
 }
 
 // computing is one turn of a module, for observers outside of virtual time.
