@@ -41,11 +41,11 @@ func newBandwidth(step Step) (Fault, error) {
 		lacks:   func(c world.Sketch, _ linkTarget) error { return c.Bandwidth },
 		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
 			// This PING takes three times lateEnough at the rate, and a millisecond or two without the fault.
-			bulk := s.ping(int(rate * int64(3*lateEnough) / int64(time.Second)))
+			load := int(rate * int64(3*lateEnough) / int64(time.Second))
 			throttle := func(ctx context.Context, links []world.Link) error { return s.Cluster.Throttle(ctx, links, rate) }
 			return s.applyToLinks(ctx, narrow, links, throttle, s.Cluster.Unthrottle, probe{
-				seen: func(ctx context.Context) error { return s.silent(ctx, bulk, over(links), lateEnough) },
-				gone: func(ctx context.Context) error { return s.answering(ctx, bulk, over(links), 2*lateEnough) },
+				seen: func(ctx context.Context) error { return s.silent(ctx, over(links), load, lateEnough) },
+				gone: func(ctx context.Context) error { return s.answering(ctx, over(links), load, 2*lateEnough) },
 			})
 		},
 	})

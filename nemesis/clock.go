@@ -79,14 +79,10 @@ func newClock(step Step) (Fault, error) {
 			s.Clocks = s.Clocks || !f.clients
 			s.ClientClocks = s.ClientClocks || f.clients
 		},
-		Inject: func(ctx context.Context, s Scene) (Undo, error) {
-			targets, err := resolve(ctx, f.target, s)
-			if err != nil {
-				return nil, err
-			}
+		Inject: onTargets(f.target, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
 			s.Begin(targets, text)
 			return f.inject(ctx, s, targets)
-		},
+		}),
 	}, nil
 }
 

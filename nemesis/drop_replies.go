@@ -21,7 +21,8 @@ func newDropReplies(step Step) (Fault, error) {
 		effects: []string{history.EffectDisconnects}, // requests arrive at once
 		action:  world.Action{Kind: world.Dropping},
 		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-			return s.applyToLinks(ctx, losing, links, s.Cluster.DropReplies, s.Cluster.KeepReplies, s.silence(func() []path { return over(links) }))
+			silent := s.silence(func() []world.Link { return over(links) })
+			return s.applyToLinks(ctx, losing, links, s.Cluster.DropReplies, s.Cluster.KeepReplies, silent)
 		},
 	})
 }

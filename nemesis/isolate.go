@@ -53,18 +53,14 @@ func newIsolate(step Step) (Fault, error) {
 			}
 			return targetAvailable(group, c, kind)
 		},
-		Inject: func(ctx context.Context, s Scene) (Undo, error) {
-			inside, err := resolve(ctx, group, s)
-			if err != nil {
-				return nil, err
-			}
+		Inject: onTargets(group, func(ctx context.Context, s Scene, inside []string) (Undo, error) {
 			links := sides(s, inside, way)
 			if len(links) == 0 {
 				return nil, errors.New("no node or client is left on the other side")
 			}
 			s.Begin(inside, strings.Join(inside, ", ")+" cut off from the rest")
 			return cutLinks(ctx, s, links)
-		},
+		}),
 	}, nil
 }
 

@@ -42,18 +42,14 @@ func newKill(step Step) (Fault, error) {
 		return f, fmt.Errorf("data: %q is neither kept nor lost", step.Options["data"])
 	}
 	f.Available = func(c world.Sketch) error { return targetAvailable(step.Target, c, kind) }
-	f.Inject = func(ctx context.Context, s Scene) (Undo, error) {
-		targets, err := resolve(ctx, step.Target, s)
-		if err != nil {
-			return nil, err
-		}
+	f.Inject = onTargets(step.Target, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
 		if ofClients(step.Target) {
 			s.Begin(targets, strings.Join(targets, ", ")+" is killed")
 			return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 		}
 		s.Begin(targets, withRole(targets, step.Target)+" gone")
 		return killNodes(ctx, s, targets, keepData)
-	}
+	})
 	return f, nil
 }
 
@@ -73,7 +69,7 @@ func killNodes(ctx context.Context, s Scene, nodes []string, keepData bool) (Und
 		}
 		return s.Cluster.Start(ctx, node, keepData)
 	})
-	return s.apply(ctx, killed, nodes, kill, start, s.silence(func() []path { return s.towards(nodes) }))
+	return s.apply(ctx, killed, nodes, kill, start, s.silence(func() []world.Link { return s.towards(nodes) }))
 }
 
 // withRole returns "redis-1 (master)", or only the name if the scenario gave it.

@@ -64,7 +64,7 @@ func newLag(step Step) (Fault, error) {
 			return s.applyToLinks(ctx, lagging, links, shape, s.Cluster.Unshape, probe{
 				seen: func(ctx context.Context) error { return late(ctx, s, links, delay) },
 				gone: func(ctx context.Context) error {
-					return s.answering(ctx, s.ping(0), over(links), max(lateEnough, min(by/2, pingLimit)))
+					return s.answering(ctx, over(links), 0, max(lateEnough, min(by/2, pingLimit)))
 				},
 			})
 		},
@@ -102,7 +102,7 @@ func late(ctx context.Context, s Scene, links []world.Link, d world.Delay) error
 				return replicationLate(ctx, s.Cluster.Abilities(), l, wait)
 			})
 		}),
-		s.silent(ctx, s.ping(0), over(others), wait),
+		s.silent(ctx, over(others), 0, wait),
 	)
 }
 

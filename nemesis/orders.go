@@ -59,7 +59,7 @@ var (
 var errNoOrder = errors.New("these servers take no such order")
 
 // newOrder makes a fault that sends an order to the servers in a role.
-func newOrder(step Step, order, text string, inject func(ctx context.Context, s Scene, targets []string) (Undo, error), effects ...string) Fault {
+func newOrder(step Step, order, text string, inject injectTargets, effects ...string) Fault {
 	return Fault{
 		Text:    text,
 		Effects: effects,
@@ -75,18 +75,12 @@ func newOrder(step Step, order, text string, inject func(ctx context.Context, s 
 			}
 			return nil
 		},
-		Inject: func(ctx context.Context, s Scene) (Undo, error) {
-			targets, err := resolve(ctx, step.Target, s)
-			if err != nil {
-				return nil, err
-			}
-			return inject(ctx, s, targets)
-		},
+		Inject: onTargets(step.Target, inject),
 	}
 }
 
 // send returns a function that sends an order to nodes, to all at once.
-func (s Scene) send(name string, to service.OrderArgs) func(ctx context.Context, nodes []string) error {
+func (s Scene) send(name string, to service.OrderArgs) act {
 	return forEach(func(ctx context.Context, node string) error {
 		order := s.Cluster.Abilities().Orders[name]
 		if order == nil {
@@ -112,7 +106,8 @@ func instantOrder(name, text, begins, effect string) func(Step) (Fault, error) {
 // newPoison makes a fault that replaces the value of the holder's key by one of another type, as a program with the same
 // key does. The server answers requests on it with errors until it is removed.
 func newPoison(step Step) (Fault, error) {
-	return newOrder(step, service.OrderPoison, "poison the holder's key at "+step.Target, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
+	text := "poison the holder's key at " + step.Target
+	return newOrder(step, service.OrderPoison, text, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
 		h, ok := holder(s)
 		if !ok {
 			return nil, errors.New("no lock is held now, so there is no key to poison")
@@ -122,7 +117,7 @@ func newPoison(step Step) (Fault, error) {
 		for i, node := range targets {
 			keys[i] = node + "/" + h.Key
 		}
-		onNodes := func(order string) func(context.Context, []string) error {
+		onNodes := func(order string) act {
 			send := s.send(order, service.OrderArgs{Key: h.Key})
 			return func(ctx context.Context, keys []string) error {
 				var nodes []string
@@ -154,6 +149,6 @@ func newBusy(step Step) (Fault, error) {
 		s.Begin(targets, strings.Join(targets, ", ")+" busy for "+by.String())
 		undo := func(context.Context, []string) error { return nil }
 		return s.apply(ctx, occupied, targets, s.send(service.OrderBusy, service.OrderArgs{For: by}), undo,
-			s.silence(func() []path { return s.towards(targets) }))
+			s.silence(func() []world.Link { return s.towards(targets) }))
 	}, history.EffectDelays, history.EffectDisconnects), nil
 }

@@ -28,14 +28,10 @@ func newPause(step Step) (Fault, error) {
 		// Clients may give up a connection meanwhile, and requests arrive when it is over.
 		Effects:   []string{history.EffectStops, history.EffectDelays, history.EffectDisconnects},
 		Available: func(c world.Sketch) error { return targetAvailable(step.Target, c, world.Pausing) },
-		Inject: func(ctx context.Context, s Scene) (Undo, error) {
-			targets, err := resolve(ctx, step.Target, s)
-			if err != nil {
-				return nil, err
-			}
+		Inject: onTargets(step.Target, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
 			s.Begin(targets, strings.Join(targets, ", ")+" frozen")
 			if ofClients(step.Target) {
-				client := func(do func(context.Context, int) error) func(context.Context, []string) error {
+				client := func(do func(context.Context, int) error) act {
 					return forEach(func(ctx context.Context, name string) error { return do(ctx, history.ParseParty(name).Number) })
 				}
 				return s.apply(ctx, stopped, targets, client(s.Crew.Pause), client(s.Crew.Resume), probe{})
@@ -47,7 +43,8 @@ func newPause(step Step) (Fault, error) {
 				}
 				return s.Cluster.ResumeNode(ctx, node)
 			})
-			return s.apply(ctx, stopped, targets, forEach(s.Cluster.PauseNode), resume, s.silence(func() []path { return s.towards(targets) }))
-		},
+			silent := s.silence(func() []world.Link { return s.towards(targets) })
+			return s.apply(ctx, stopped, targets, forEach(s.Cluster.PauseNode), resume, silent)
+		}),
 	}, nil
 }

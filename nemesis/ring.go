@@ -58,7 +58,9 @@ func newRing(step Step) (Fault, error) {
 			}
 			return lacks(c, world.Action{Kind: world.Cutting})
 		},
-		Inject: func(ctx context.Context, s Scene) (Undo, error) { return cutToRing(ctx, s, target, with) },
+		Inject: onTargets(target, func(ctx context.Context, s Scene, ring []string) (Undo, error) {
+			return cutToRing(ctx, s, ring, with)
+		}),
 	}, nil
 }
 
@@ -83,11 +85,7 @@ func most(target string, c service.Group) int {
 }
 
 // cutToRing cuts every link that is not part of the ring.
-func cutToRing(ctx context.Context, s Scene, target, with string) (Undo, error) {
-	ring, err := resolve(ctx, target, s)
-	if err != nil {
-		return nil, err
-	}
+func cutToRing(ctx context.Context, s Scene, ring []string, with string) (Undo, error) {
 	if len(ring) < ringMin {
 		return nil, fmt.Errorf("no ring of %s: all are neighbours", strings.Join(ring, ", "))
 	}

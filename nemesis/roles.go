@@ -157,6 +157,20 @@ func resolve(ctx context.Context, target string, s Scene) ([]string, error) {
 	return all, nil
 }
 
+// injectTargets injects a fault into nodes or clients.
+type injectTargets func(ctx context.Context, s Scene, targets []string) (Undo, error)
+
+// onTargets returns an injection that resolves the target first.
+func onTargets(target string, inject injectTargets) func(context.Context, Scene) (Undo, error) {
+	return func(ctx context.Context, s Scene) (Undo, error) {
+		targets, err := resolve(ctx, target, s)
+		if err != nil {
+			return nil, err
+		}
+		return inject(ctx, s, targets)
+	}
+}
+
 func named(ctx context.Context, target string, s Scene) ([]string, error) {
 	switch target {
 	case "master":

@@ -105,8 +105,8 @@ func (v *Machine) main() {
 	var key [32]byte
 	littleEndian.PutUint64(key[:], v.program.Seed)
 	littleEndian.PutUint64(key[8:], uint64(v.program.ID))
-	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithArgs(v.program.Args...).WithRandSource(rand.NewChaCha8(key)).
-		WithFSConfig(wazero.NewFSConfig().WithFSMount(embed.FS{}, "/"))
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().WithArgs(v.program.Args...).
+		WithRandSource(rand.NewChaCha8(key)).WithFSConfig(wazero.NewFSConfig().WithFSMount(embed.FS{}, "/"))
 	for _, variable := range v.program.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		config = config.WithEnv(name, value)
