@@ -38,7 +38,7 @@ func (g *servers) http(ctx context.Context, node, method, path, body string, ans
 }
 
 // transport returns a transport on one connection. It speaks HTTP/2 if the connection is TLS, see
-// [Service.Locate]. Without TLS, a server takes HTTP/2 for gRPC.
+// urls. Without TLS, a server takes HTTP/2 for gRPC.
 func transport(c net.Conn, secure bool) *http.Transport {
 	dial := service.Once(c)
 	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }, Protocols: new(http.Protocols)}
