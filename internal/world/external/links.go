@@ -22,38 +22,42 @@ func (b *backend) Cut(_ context.Context, links []world.Link) error {
 		return service.Each(links, func(l world.Link) error { return b.hooks.do(hookCut, b.hooks.link(l)) })
 	}
 	off := b.cutOff()
-	left := slices.DeleteFunc(slices.Clone(links), func(l world.Link) bool { return slices.Contains(off, l.From) || slices.Contains(off, l.To) })
-	if len(left) > 0 {
-		return fmt.Errorf("cut %s alone: there is no hook cut, and isolate cuts a node off from all other servers", left[0])
-	}
-	return service.Each(off, func(name string) error {
-		if b.wasIsolated(name, true) {
-			return nil
+	for _, l := range links {
+		if !slices.Contains(off, l.From) && !slices.Contains(off, l.To) {
+			return fmt.Errorf("cut %s alone: there is no hook cut, and isolate cuts a node off from all other servers", l)
 		}
-		return b.hooks.do(hookIsolate, b.hooks.node(name))
-	})
+	}
+	return b.isolate(off)
 }
 
 // Join ends Cut.
 func (b *backend) Join(_ context.Context, links []world.Link) error {
-	if b.cluster.Topology().Leads == service.EachLeads {
+	if b.cluster.Topology().Leads != service.EachLeads && b.hooks.hooks.has(hookCut) {
+		if err := service.Each(links, func(l world.Link) error { return b.hooks.undo(hookCut, b.hooks.link(l)) }); err != nil {
+			return err
+		}
 		b.mark(links, false)
 		return nil
 	}
-	if b.hooks.hooks.has(hookCut) {
-		err := service.Each(links, func(l world.Link) error { return b.hooks.undo(hookCut, b.hooks.link(l)) })
-		if err == nil {
-			b.mark(links, false)
-		}
-		return err
-	}
 	b.mark(links, false)
-	off := b.cutOff()
+	return b.isolate(b.cutOff())
+}
+
+// isolate cuts these nodes off from all others by hooks, and no other node.
+func (b *backend) isolate(off []string) error {
 	return service.Each(b.nodes, func(n *node) error {
-		if slices.Contains(off, n.Name) || !b.wasIsolated(n.Name, false) {
-			return nil
+		is := slices.Contains(off, n.Name)
+		b.mu.Lock()
+		was := b.isolated[n.Name]
+		b.isolated[n.Name] = is
+		b.mu.Unlock()
+		switch {
+		case is && !was:
+			return b.hooks.do(hookIsolate, b.hooks.node(n.Name))
+		case was && !is:
+			return b.hooks.undo(hookIsolate, b.hooks.node(n.Name))
 		}
-		return b.hooks.undo(hookIsolate, b.hooks.node(n.Name))
+		return nil
 	})
 }
 
@@ -67,15 +71,6 @@ func (b *backend) mark(links []world.Link, cut bool) {
 			delete(b.cut, l)
 		}
 	}
-}
-
-// wasIsolated returns whether a node was cut off by a hook, and sets whether it is now.
-func (b *backend) wasIsolated(name string, is bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	was := b.isolated[name]
-	b.isolated[name] = is
-	return was
 }
 
 // cutOff returns the nodes with all links to other servers cut in both directions, unless two groups are

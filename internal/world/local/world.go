@@ -95,46 +95,31 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 	return process.Meet(ctx, s)
 }
 
-// Run starts the cluster, calls body, and ends all processes before it returns.
-func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
-	b, err := w.up(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }() // also after a panic
-	return body(ctx, &b.cluster)
-}
-
-// up returns a healthy cluster. Another program may take the free port before the servers listen; then up
-// starts a new cluster with another port.
-func (w *World) up(ctx context.Context, s world.Spec) (*backend, error) {
+// Run starts the cluster, calls body, and ends all processes before it returns. Another program may take the free
+// port before the servers listen; then Run starts a new cluster with another port.
+func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
 	for tries := 1; ; tries++ {
-		b, err := w.setUp(ctx, s)
-		if err == nil || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
-			return b, err
+		started, err := w.run(ctx, s, body)
+		if started || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
+			return err
 		}
 	}
 }
 
-func (w *World) setUp(ctx context.Context, s world.Spec) (_ *backend, err error) {
+// run reports whether body was called.
+func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (started bool, err error) {
 	b, err := w.newBackend(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
+		return false, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
 	}
-	healthy := false
-	defer func() { // also after a panic
-		if !healthy {
-			err = errors.Join(err, b.stop())
-		}
-	}()
+	defer func() { err = errors.Join(err, b.stop()) }() // also after a panic
 	starting, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	if err = b.cluster.Launch(starting); err == nil {
 		err = b.cluster.Form(starting)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
+		return false, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
 	}
-	healthy = true
-	return b, nil
+	return true, body(ctx, &b.cluster)
 }
