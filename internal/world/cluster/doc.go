@@ -1,6 +1,7 @@
-// Package cluster is the cluster that the worlds with real servers share: nodes that run the
-// programs of a service, clients as child processes, and a proxy between them.
+// Package cluster is the cluster of the worlds with real servers: nodes that run the programs of a
+// service, clients as child processes, and a proxy between them.
 //
-// A world creates the machines of the nodes ([Machine]) and embeds [Cluster], which starts the nodes in order, forms
-// the cluster by its service, and returns the store addresses for the clients.
+// A world sets the fields of a [Cluster] that differ between worlds: a [Machine] for each node, the
+// [Addresses] of clients, and the [Links] between nodes. The cluster starts the nodes in order, and
+// kills, pauses and cuts them off.
 package cluster

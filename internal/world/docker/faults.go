@@ -52,6 +52,17 @@ func (c *Cluster) change(ctx context.Context, links []world.Link, f func(world.L
 	return nil
 }
 
+// apply updates the rules in the container. It reads the rules only when it is its turn, so that the last call installs
+// the current rules.
+func (n *node) apply(ctx context.Context) error {
+	n.ruling.Lock()
+	defer n.ruling.Unlock()
+	if _, err := n.run(ctx, "echo '"+n.cluster.rulesFor(n)+"' | nft -f -"); err != nil {
+		return fmt.Errorf("change the rules of %s: %w", n.Name, err)
+	}
+	return nil
+}
+
 // Shape delays everything on links between servers.
 func (c *Cluster) Shape(ctx context.Context, links []world.Link, d world.Delay) error {
 	if d.By >= holdMin {

@@ -3,7 +3,6 @@
 package docker
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -92,15 +91,4 @@ func table(name string, chains []chain) string {
 	}
 	b.WriteString("}\n")
 	return b.String()
-}
-
-// apply updates the rules in the container. It reads the rules only when it is its turn, so that the last call installs
-// the current rules.
-func (n *node) apply(ctx context.Context) error {
-	n.ruling.Lock()
-	defer n.ruling.Unlock()
-	if _, err := n.run(ctx, "echo '"+n.cluster.rulesFor(n)+"' | nft -f -"); err != nil {
-		return fmt.Errorf("change the rules of %s: %w", n.Name, err)
-	}
-	return nil
 }
