@@ -27,21 +27,20 @@ func NewSketch(s Spec) Sketch {
 	if s.Service == nil {
 		return Sketch{Group: service.NoServers{}}
 	}
-	return Sketch{Group: s.Service.Open(s.Topology, nowhere{}), Requests: s.Service.Wire().Unread}
+	return Sketch{Group: s.Service.Open(s.Topology, Nowhere{}), Requests: s.Service.Wire().Unread}
 }
 
-// errSketch is the error of a host that runs nothing.
-var errSketch = errors.New("this cluster is a sketch and runs nothing")
+var errNowhere = errors.New("lockbench runs no servers of this cluster")
 
-// nowhere is the host of servers that do not run.
-type nowhere struct{}
+// Nowhere is the host of servers that lockbench does not run.
+type Nowhere struct{}
 
-func (nowhere) Addr(string) netip.AddrPort                     { return netip.AddrPort{} }
-func (nowhere) AddrFor(string, string, int) netip.AddrPort     { return netip.AddrPort{} }
-func (nowhere) Dial(context.Context, string) (net.Conn, error) { return nil, errSketch }
-func (nowhere) Status(string) service.Status                   { return service.Status{Why: errSketch} }
-func (nowhere) Follow(string, netip.AddrPort) error            { return errSketch }
-func (nowhere) Lead(string) error                              { return errSketch }
-func (nowhere) Settings() map[string]string                    { return nil }
-func (nowhere) Reaches(context.Context, string, string) error  { return errSketch }
-func (nowhere) Renew(context.Context, string) error            { return errSketch }
+func (Nowhere) Addr(string) netip.AddrPort                     { return netip.AddrPort{} }
+func (Nowhere) AddrFor(string, string, int) netip.AddrPort     { return netip.AddrPort{} }
+func (Nowhere) Dial(context.Context, string) (net.Conn, error) { return nil, errNowhere }
+func (Nowhere) Status(string) service.Status                   { return service.Status{Why: errNowhere} }
+func (Nowhere) Follow(string, netip.AddrPort) error            { return errNowhere }
+func (Nowhere) Lead(string) error                              { return errNowhere }
+func (Nowhere) Settings() map[string]string                    { return nil }
+func (Nowhere) Reaches(context.Context, string, string) error  { return errNowhere }
+func (Nowhere) Renew(context.Context, string) error            { return errNowhere }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -26,22 +25,17 @@ const startLimit = 2 * time.Minute
 
 // reach is a host whose servers can be dialled, and nothing else.
 type reach struct {
+	world.Nowhere
 	o    Options
 	site service.Site
 }
 
 var errNotOurs = errors.New("the server is external")
 
-func (reach) Addr(string) netip.AddrPort                 { return netip.AddrPort{} }
-func (reach) AddrFor(string, string, int) netip.AddrPort { return netip.AddrPort{} }
-func (reach) Status(string) service.Status               { return service.Status{Running: true} }
-func (reach) Follow(string, netip.AddrPort) error        { return errNotOurs }
-func (reach) Lead(string) error                          { return errNotOurs }
-func (reach) Settings() map[string]string                { return nil }
-func (reach) Renew(context.Context, string) error        { return errNotOurs }
-func (reach) Reaches(context.Context, string, string) error {
-	return errNotOurs
-}
+// Status returns that the server runs, which only the server can know.
+func (reach) Status(string) service.Status { return service.Status{Running: true} }
+
+// Dial connects to a server.
 func (r reach) Dial(ctx context.Context, node string) (net.Conn, error) {
 	i := slices.IndexFunc(r.site.Topology.Nodes(), func(n service.Node) bool { return n.Name == node })
 	if i < 0 {
@@ -74,7 +68,7 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 		}
 	}()
 	if t, ok := s.Service.(tenancy); ok {
-		b.reach = reach{w.options, t.site}
+		b.reach = reach{o: w.options, site: t.site}
 		c.DialNode, c.Called, c.Clients.Prefix = b.reach.Dial, t.site.Called, t.prefix
 	}
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
