@@ -53,14 +53,14 @@ type Cluster struct {
 	probes singleflight.Group // running PINGs between servers, by link
 
 	mu    sync.Mutex
-	links links
+	links map[world.Link]link // between servers
 }
 
 // newCluster claims the resources of a cluster and starts nothing yet.
 func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
 	c := &Cluster{
 		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
-		unreached: w.state.unreached, links: newLinks(),
+		unreached: w.state.unreached, links: map[world.Link]link{},
 	}
 	c.Clients.Self, c.Links = w.options.Self, c
 	c.Called = map[string]string{}

@@ -25,20 +25,22 @@ func (c *Cluster) Cut(ctx context.Context, links []world.Link) error {
 	if err := c.Proxy.Cut(ctx, links); err != nil {
 		return err
 	}
-	return c.change(ctx, links, func(l world.Link) { c.links.cut[l] = true })
+	return c.change(ctx, links, func(l *link) { l.cut = true })
 }
 
 // Join ends Cut.
 func (c *Cluster) Join(ctx context.Context, links []world.Link) error {
-	err := c.change(ctx, links, func(l world.Link) { delete(c.links.cut, l) })
+	err := c.change(ctx, links, func(l *link) { l.cut = false })
 	return errors.Join(err, c.Proxy.Join(ctx, links))
 }
 
 // change changes the state of links between servers, and updates the rules of the containers.
-func (c *Cluster) change(ctx context.Context, links []world.Link, f func(world.Link)) error {
+func (c *Cluster) change(ctx context.Context, links []world.Link, f func(*link)) error {
 	c.mu.Lock()
 	for _, l := range links {
-		f(l)
+		state := c.links[l]
+		f(&state)
+		c.links[l] = state
 	}
 	c.mu.Unlock()
 	if err := service.Each(c.nodes, func(n *node) error { return n.apply(ctx) }); err != nil {
@@ -66,7 +68,7 @@ func (n *node) apply(ctx context.Context) error {
 // Shape delays everything on links between servers.
 func (c *Cluster) Shape(ctx context.Context, links []world.Link, d world.Delay) error {
 	if d.By >= holdMin {
-		return c.change(ctx, links, func(l world.Link) { c.links.held[l] = true })
+		return c.change(ctx, links, func(l *link) { l.held = true })
 	}
 	for _, l := range links {
 		if err := errors.Join(c.openRelay(l), c.openRelay(back(l))); err != nil {
@@ -76,19 +78,13 @@ func (c *Cluster) Shape(ctx context.Context, links []world.Link, d world.Delay) 
 	if err := c.Proxy.Shape(ctx, links, d); err != nil {
 		return err
 	}
-	return c.change(ctx, links, func(l world.Link) {
-		delete(c.links.held, l)
-		c.links.slow[l] = true
-	})
+	return c.change(ctx, links, func(l *link) { l.held, l.slow = false, true })
 }
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(ctx context.Context, links []world.Link) error {
 	err := c.Proxy.Unshape(ctx, links)
-	return errors.Join(err, c.change(ctx, links, func(l world.Link) {
-		delete(c.links.held, l)
-		delete(c.links.slow, l)
-	}))
+	return errors.Join(err, c.change(ctx, links, func(l *link) { l.held, l.slow = false, false }))
 }
 
 // openRelay makes the addresses in the proxy for connections from one server to another.
@@ -106,7 +102,8 @@ func (c *Cluster) openRelay(l world.Link) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := len(c.links.relays[l]); i < c.Ports(); i++ {
+	state := c.links[l]
+	for i := len(state.relays); i < c.Ports(); i++ {
 		// Only the first port is published.
 		real := to.addr()
 		if i > 0 {
@@ -116,8 +113,9 @@ func (c *Cluster) openRelay(l world.Link) error {
 		if err != nil {
 			return err
 		}
-		c.links.relays[l] = append(c.links.relays[l], relay)
+		state.relays = append(state.relays, relay)
 	}
+	c.links[l] = state
 	return nil
 }
 

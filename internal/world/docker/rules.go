@@ -10,25 +10,18 @@ import (
 	"lockbench/internal/world"
 )
 
-// links is the state of the links between servers.
-type links struct {
-	cut  map[world.Link]bool
-	held map[world.Link]bool // delayed so long that it is cut
-	slow map[world.Link]bool // delayed by the proxy
+// link is the state of one direction between two servers.
+type link struct {
+	cut  bool
+	held bool // delayed so long that it is cut
+	slow bool // delayed by the proxy
 
-	// relays are the addresses by which connections from one server to another pass through the proxy, one for each
-	// port. The first delay of a link makes them, in both directions.
+	// relays are the addresses by which connections in this direction pass through the proxy, one for each port. The
+	// first delay makes them, and those of the other direction.
 	//
 	//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
-	relays map[world.Link][]netip.AddrPort
+	relays []netip.AddrPort
 }
-
-func newLinks() links {
-	return links{cut: map[world.Link]bool{}, held: map[world.Link]bool{}, slow: map[world.Link]bool{}, relays: map[world.Link][]netip.AddrPort{}}
-}
-
-// stopped reports whether a link is cut.
-func (l links) stopped(at world.Link) bool { return l.cut[at] || l.held[at] }
 
 // back is the other direction of a link.
 func back(l world.Link) world.Link { return world.Link{From: l.To, To: l.From} }
@@ -46,16 +39,17 @@ func (c *Cluster) rulesFor(n *node) string {
 			continue
 		}
 		ip, way := other.announced.Addr(), world.Link{From: n.Name, To: other.Name}
-		if c.links.stopped(back(way)) {
+		to, from := c.links[way], c.links[back(way)]
+		if from.cut || from.held {
 			in = append(in, fmt.Sprintf("ip saddr %s drop", ip))
 		}
-		if c.links.stopped(way) {
+		if to.cut || to.held {
 			out = append(out, fmt.Sprintf("ip daddr %s drop", ip))
 		}
-		if !c.links.slow[way] && !c.links.slow[back(way)] {
+		if !to.slow && !from.slow {
 			continue // connections through the proxy stay
 		}
-		for i, relay := range c.links.relays[way] {
+		for i, relay := range to.relays {
 			port := serverPort + i
 			nat = append(nat, fmt.Sprintf("ip daddr %s tcp dport %d dnat to %s", ip, port, relay))
 			// Older direct connections are reset at their next packet and made again through the proxy. Those through
@@ -65,30 +59,18 @@ func (c *Cluster) rulesFor(n *node) string {
 				fmt.Sprintf("ip daddr %s tcp sport %d reject with tcp reset", ip, port))
 		}
 	}
-	return table("ip lockbench", []chain{
-		{"in", "filter hook input priority -300", in},
-		{"out", "filter hook output priority -300", out},
-		{"relay", "nat hook output priority -101", nat},
-		{"renew", "filter hook output priority 10", reset},
-	})
+	// The file replaces the table in one step. It creates the table first, since delete needs an existing one.
+	return "table ip lockbench\ndelete table ip lockbench\ntable ip lockbench {\n" +
+		chain("in", "filter hook input priority -300", in) +
+		chain("out", "filter hook output priority -300", out) +
+		chain("relay", "nat hook output priority -101", nat) +
+		chain("renew", "filter hook output priority 10", reset) + "}\n"
 }
 
-type chain struct {
-	name, hook string
-	rules      []string
-}
-
-// table returns an nft file that replaces a table in one step. Chains without rules are left out, because the
-// kernel may lack their hooks.
-func table(name string, chains []chain) string {
-	var b strings.Builder
-	// Created first, since delete needs an existing table.
-	fmt.Fprintf(&b, "table %s\ndelete table %s\ntable %s {\n", name, name, name)
-	for _, c := range chains {
-		if len(c.rules) > 0 {
-			fmt.Fprintf(&b, " chain %s {\n  type %s;\n  %s;\n }\n", c.name, c.hook, strings.Join(c.rules, ";\n  "))
-		}
+// chain returns a chain of nft. One without rules is left out, because the kernel may lack its hook.
+func chain(name, hook string, rules []string) string {
+	if len(rules) == 0 {
+		return ""
 	}
-	b.WriteString("}\n")
-	return b.String()
+	return fmt.Sprintf(" chain %s {\n  type %s;\n  %s;\n }\n", name, hook, strings.Join(rules, ";\n  "))
 }

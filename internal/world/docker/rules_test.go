@@ -15,7 +15,7 @@ import (
 
 // draft is a cluster without running containers.
 func draft() *Cluster {
-	c := &Cluster{links: newLinks(), subnet: subnet{third: 8}}
+	c := &Cluster{links: map[world.Link]link{}, subnet: subnet{third: 8}}
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
 		c.nodes = append(c.nodes, &node{
 			Node: service.Node{Name: name, Role: service.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
@@ -29,12 +29,10 @@ func TestRules(t *testing.T) {
 	if got, want := c.rulesFor(c.nodes[0]), "table ip lockbench\ndelete table ip lockbench\ntable ip lockbench {\n}\n"; got != want {
 		t.Errorf("nothing is wrong: %s", got)
 	}
-	c.links.cut[world.Link{From: "redis-1", To: "redis-2"}] = true
-	c.links.held[world.Link{From: "redis-3", To: "redis-1"}] = true
 	slow := world.Link{From: "redis-3", To: "redis-1"}
-	c.links.slow[slow] = true
-	c.links.relays[back(slow)] = []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}
-	c.links.relays[slow] = []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}
+	c.links[world.Link{From: "redis-1", To: "redis-2"}] = link{cut: true}
+	c.links[slow] = link{held: true, slow: true, relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}}
+	c.links[back(slow)] = link{relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench
 table ip lockbench {
@@ -72,7 +70,7 @@ table ip lockbench {
 	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 198.19.8.11 tcp dport 6379 dnat to 198.19.8.1:5001") {
 		t.Errorf("redis-3 goes to redis-1 by the relay's other end: %s", got)
 	}
-	delete(c.links.slow, slow)
+	delete(c.links, slow)
 	if got := c.rulesFor(c.nodes[2]); strings.Contains(got, "dnat") {
 		t.Errorf("nothing is slow: %s", got)
 	}
