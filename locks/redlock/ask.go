@@ -36,9 +36,8 @@ const (
 	Free              // delete the key of a lease
 )
 
-// ask takes one step on all nodes at once and waits for every answer, or for its
-// limit. If it asked one node after the other, each silent node would
-// take its limit off the validity of the lease.
+// ask takes one step on all nodes at once, and waits for every answer or for the limit. If it asked one node after the
+// other, each silent node would shorten the lease by the limit.
 func (l *redLock) ask(ctx context.Context, op Op, limit time.Duration, step func(context.Context, node) (bool, error)) answers {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -57,14 +56,14 @@ func (l *redLock) ask(ctx context.Context, op Op, limit time.Duration, step func
 	return all
 }
 
-// outcome tells whether enough nodes said yes.
+// outcome is the decision of all nodes.
 type outcome uint8
 
 // The outcomes. The zero value is open.
 const (
-	open    outcome = iota // the silent nodes could decide it either way
-	agreed                 // there was one
-	refused                // there was none, whatever the silent nodes would say
+	open    outcome = iota // depends on the silent nodes
+	agreed                 // enough nodes answered yes
+	refused                // too many nodes answered no, whatever the silent nodes would answer
 )
 
 // outcome counts. With five nodes, three yes are agreed and three no are refused;
@@ -83,28 +82,20 @@ func (l *redLock) outcome(a answers) outcome {
 	return open
 }
 
-func (a answers) yes() int {
-	n := 0
+func (a answers) yes() int { return a.count(true) }
+func (a answers) no() int  { return a.count(false) }
+
+func (a answers) count(yes bool) (n int) {
 	for _, one := range a {
-		if one.err == nil && one.yes {
+		if one.err == nil && one.yes == yes {
 			n++
 		}
 	}
 	return n
 }
 
-func (a answers) no() int {
-	n := 0
-	for _, one := range a {
-		if one.err == nil && !one.yes {
-			n++
-		}
-	}
-	return n
-}
-
-// who names the nodes that said yes.
-func (a answers) who(nodes []node) []string {
+// yesOf returns the names of the nodes that answered yes.
+func (a answers) yesOf(nodes []node) []string {
 	var names []string
 	for i, one := range a {
 		if one.err == nil && one.yes {
@@ -114,7 +105,7 @@ func (a answers) who(nodes []node) []string {
 	return names
 }
 
-// errors joins what went wrong, each with its node's name; nil if all answered.
+// errors joins the errors, each with its node's name. It returns nil if all nodes answered.
 func (a answers) errors(nodes []node) error {
 	var errs []error
 	for i, one := range a {

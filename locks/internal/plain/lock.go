@@ -15,6 +15,8 @@ type Lock struct {
 	io.Closer        // the connections; held locks stay held until they expire
 	Name      string // for errors
 	Tokens    *Tokens
+	// Drift is how much the clocks of client and servers may differ after a ttl. Leases end that much earlier. Nil: nothing.
+	Drift func(ttl time.Duration) time.Duration
 	// Take requests the lock for a new lease. It returns false without an error only if the lock was refused. Its errors
 	// begin with what was done.
 	Take func(ctx context.Context, l *Lease, ttl time.Duration) (granted bool, err error)
@@ -32,17 +34,23 @@ type Lease struct {
 	lock   *Lock
 	Key    string // the name of the lock
 	Token  string // identifies the attempt on the servers
-	Number uint64 // of the grant, from 1; 0: the lock does not number its grants
+	TTL    time.Duration
+	Number uint64   // of the grant, from 1; 0: the lock does not number its grants
+	Nodes  []string // the servers that granted; nil: unknown
 }
 
-// fenced is a lease with a number.
-type fenced struct{ *Lease }
+// fenced is a lease with a number, and placed is one with the servers that granted.
+type (
+	fenced struct{ *Lease }
+	placed struct{ *Lease }
+)
 
 var (
 	_ locks.Locker  = (*Lock)(nil)
 	_ locks.Bounded = (*Lease)(nil)
 	_ locks.Renewer = (*Lease)(nil)
 	_ locks.Fenced  = fenced{}
+	_ locks.Placed  = placed{}
 )
 
 // Acquire tries once. The lease counts from before the request: the server counts from a later moment, so the client never
@@ -56,7 +64,7 @@ func (l *Lock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Name, err)
 	}
-	lease := &Lease{End: NewEnd(time.Now().Add(ttl)), lock: l, Key: key, Token: l.Tokens.Next()}
+	lease := &Lease{End: NewEnd(l.end(ttl)), lock: l, Key: key, Token: l.Tokens.Next(), TTL: ttl}
 	granted, err := l.Take(ctx, lease, ttl)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", l.Name, err)
@@ -70,12 +78,25 @@ func (l *Lock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error
 		return nil, locks.ErrTaken
 	case lease.Number > 0:
 		return fenced{lease}, nil
+	case lease.Nodes != nil:
+		return placed{lease}, nil
 	}
 	return lease, nil
 }
 
+// end returns the end of a lease that is requested now.
+func (l *Lock) end(ttl time.Duration) time.Time {
+	if l.Drift != nil {
+		ttl -= l.Drift(ttl)
+	}
+	return time.Now().Add(ttl)
+}
+
 // Token returns the number of the grant.
 func (l fenced) Token() uint64 { return l.Number }
+
+// Nodes returns the servers that granted.
+func (l placed) Nodes() []string { return l.Lease.Nodes }
 
 // Release releases the lock if the lease still holds it.
 func (l *Lease) Release(ctx context.Context) error {
@@ -98,7 +119,7 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("%s: renew %q: %w", l.lock.Name, l.Key, err)
 	}
-	end := time.Now().Add(ttl)
+	end := l.lock.end(ttl)
 	held, err := l.lock.Extend(ctx, l, ttl)
 	switch {
 	case err != nil:
