@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"lockbench/locks"
 )
 
 // mapInterval is the maximal age of a client's map of the cluster.
@@ -17,24 +15,13 @@ const mapInterval = time.Second
 // never resends a command that may have been executed, if commands go through [Do] and [Script].
 //
 // The map contains the addresses that the nodes announce. The client dials them through Store.Dial too.
-func connectCluster(store locks.Store, o tuning) redis.UniversalClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:                  addresses(store.Nodes()),
-		Dialer:                 store.Dial,
-		Protocol:               2,
-		DisableIdentity:        true,
-		DisableRoutingPolicies: true, // otherwise it first queries the commands of every server
-		MaxRetries:             -1,
-		// This limits the delay after which the client learns that a slot has moved. By default, the library reloads
-		// the map once a minute or after a reply MOVED, but a dead master sends no reply.
-		ClusterStateReloadInterval: mapInterval,
-		DialerRetries:              1,
-		DialTimeout:                ioTimeout,
-		ReadTimeout:                o.read,
-		WriteTimeout:               ioTimeout,
-		ContextTimeoutEnabled:      true,
-		PipelinePoolSize:           -1,
-	})
+func connectCluster(o *redis.ClusterOptions) redis.UniversalClient {
+	o.DisableRoutingPolicies = true // otherwise it first queries the commands of every server
+	o.PoolSize = 0                  // the default of the library
+	// This limits the delay after which the client learns that a slot has moved. By default, the library reloads the map
+	// once a minute or after a reply MOVED, but a dead master sends no reply.
+	o.ClusterStateReloadInterval = mapInterval
+	return redis.NewClusterClient(o)
 }
 
 // Master returns a client of the server that has a key now, for commands that must use one connection.

@@ -25,9 +25,6 @@ import (
 // ioTimeout limits each dial, read and write. The library's default would hide most faults until they are over.
 const ioTimeout = time.Second
 
-// tuning are the options in which clients differ.
-type tuning struct{ read time.Duration }
-
 // poolSize is the number of connections of one client to one server. The library's default depends on the number of
 // processors. The behaviour of the client while a server is down depends on it too, because the client stops dialling
 // after as many failures. A lock must behave the same on every machine.
@@ -42,24 +39,28 @@ func Connect(store locks.Store) (redis.UniversalClient, error) {
 // ConnectPatient is Connect for clients whose commands wait in the server, such as WAIT. Answers may take longer by the given
 // time.
 func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClient, error) {
-	Silence()
-	o := tuning{read: ioTimeout + more}
+	nodes := store.Nodes()
+	if store.Topology == service.Sentinel {
+		nodes = store.Endpoints[service.Sentinels]
+	}
+	o := options(store, nodes, ioTimeout+more)
 	switch store.Topology {
 	case service.Single, service.Replicated:
-		if len(store.Nodes()) == 0 {
+		if len(nodes) == 0 {
 			return nil, fmt.Errorf("connect to redis: the %s store names no server", store.Topology)
 		}
-		return connectNode(store, store.Nodes()[0], o), nil
+		return redis.NewClient(o.Simple()), nil
 	case service.Sentinel:
-		if n, master := len(store.Endpoints[service.Sentinels]), store.Params[service.MasterName]; n == 0 || master == "" {
-			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed", n, master)
+		// The client queries the sentinels for the master at every dial, and dials all of them through Store.Dial.
+		if o.MasterName = store.Params[service.MasterName]; len(nodes) == 0 || o.MasterName == "" {
+			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed", len(nodes), o.MasterName)
 		}
-		return connectSentinel(store, o), nil
+		return redis.NewFailoverClient(o.Failover()), nil
 	case service.Cluster:
-		if len(store.Nodes()) == 0 {
+		if len(nodes) == 0 {
 			return nil, fmt.Errorf("connect to redis: the cluster store names no node to ask")
 		}
-		return connectCluster(store, o), nil
+		return connectCluster(o.Cluster()), nil
 	}
 	return nil, fmt.Errorf("connect to redis: %w: topology %q; this client speaks single, replicated, sentinel and cluster",
 		locks.ErrUnsupported, store.Topology)
@@ -67,13 +68,13 @@ func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClien
 
 // ConnectNode returns a client of one server of a store, whatever the topology.
 func ConnectNode(store locks.Store, node locks.Node) *redis.Client {
-	Silence()
-	return connectNode(store, node, tuning{read: ioTimeout})
+	return redis.NewClient(options(store, []locks.Node{node}, ioTimeout).Simple())
 }
 
-func connectNode(store locks.Store, node locks.Node, o tuning) *redis.Client {
-	return redis.NewClient(&redis.Options{
-		Addr:                  node.Addr,
+// options returns the options of every client.
+func options(store locks.Store, nodes []locks.Node, read time.Duration) *redis.UniversalOptions {
+	Silence()
+	o := &redis.UniversalOptions{
 		Dialer:                store.Dial,
 		Protocol:              2,
 		DisableIdentity:       true,
@@ -81,43 +82,18 @@ func connectNode(store locks.Store, node locks.Node, o tuning) *redis.Client {
 		DialerRetries:         1,
 		PoolSize:              poolSize,
 		DialTimeout:           ioTimeout,
-		ReadTimeout:           o.read,
+		ReadTimeout:           read,
 		WriteTimeout:          ioTimeout,
 		ContextTimeoutEnabled: true,
 		PipelinePoolSize:      -1, // no separate pool for pipelines
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // otherwise it follows the server to other addresses
 		},
-	})
-}
-
-// connectSentinel returns a client that queries the sentinels for the master at every dial. Dials to sentinels and to masters
-// go through Store.Dial. Failover clients have no maintenance notifications.
-func connectSentinel(store locks.Store, o tuning) redis.UniversalClient {
-	return redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName:            store.Params[service.MasterName],
-		SentinelAddrs:         addresses(store.Endpoints[service.Sentinels]),
-		Dialer:                store.Dial,
-		Protocol:              2,
-		DisableIdentity:       true,
-		MaxRetries:            -1, // never resend: see the package comment
-		DialerRetries:         1,
-		PoolSize:              poolSize,
-		DialTimeout:           ioTimeout,
-		ReadTimeout:           o.read,
-		WriteTimeout:          ioTimeout,
-		ContextTimeoutEnabled: true,
-		PipelinePoolSize:      -1,
-	})
-}
-
-// addresses returns the addresses of the nodes.
-func addresses(nodes []locks.Node) []string {
-	addrs := make([]string, len(nodes))
-	for i, n := range nodes {
-		addrs[i] = n.Addr
 	}
-	return addrs
+	for _, n := range nodes {
+		o.Addrs = append(o.Addrs, n.Addr)
+	}
+	return o
 }
 
 var silence sync.Once
