@@ -17,10 +17,9 @@ import (
 //
 //	lease    a hold whose acquire has an unknown outcome
 //	bounded  with a ttl: Bounded and Renewer
-//	kept     without a ttl: Renewed
-//	watched  without a ttl, and with notices of a loss: Renewed and Watched
+//	watched  without a ttl: Renewed and Watched
 //
-// and each of the last three with a token as well.
+// and each of the last two with a token as well.
 type lease struct {
 	locker   *locker
 	hold     *hold
@@ -39,17 +38,12 @@ type (
 		*lease
 		*plain.End
 	}
-	kept    struct{ *lease }
 	watched struct {
-		*kept
-		lost <-chan struct{}
+		*lease
+		lost <-chan struct{} // nil with Options.Silent
 	}
 	boundedToken struct {
 		*bounded
-		token
-	}
-	keptToken struct {
-		*kept
 		token
 	}
 	watchedToken struct {
@@ -63,11 +57,9 @@ var (
 	_ locks.Lease   = (*lease)(nil)
 	_ locks.Bounded = (*bounded)(nil)
 	_ locks.Renewer = (*bounded)(nil)
-	_ locks.Renewed = (*kept)(nil)
 	_ locks.Watched = (*watched)(nil)
 	_ locks.Renewed = (*watched)(nil)
 	_ locks.Fenced  = boundedToken{}
-	_ locks.Fenced  = keptToken{}
 	_ locks.Fenced  = watchedToken{}
 )
 
@@ -79,8 +71,6 @@ func withToken(l locks.Lease, n uint64) locks.Lease {
 	switch l := l.(type) {
 	case *bounded:
 		return boundedToken{l, token(n)}
-	case *kept:
-		return keptToken{l, token(n)}
 	case *watched:
 		return watchedToken{l, token(n)}
 	}
@@ -91,7 +81,7 @@ func withToken(l locks.Lease, n uint64) locks.Lease {
 func (t token) Token() uint64 { return uint64(t) }
 
 // Lease returns the length of the lease that the watchdog renews.
-func (l *kept) Lease() time.Duration { return l.hold.lease }
+func (l *watched) Lease() time.Duration { return l.hold.lease }
 
 // Lost is closed when the watchdog has found that another client holds the lock, or when no
 // renewal has succeeded for a whole lease.

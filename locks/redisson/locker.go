@@ -81,9 +81,6 @@ var _ locks.Locker = (*locker)(nil)
 func opener(name string, o Options, patience time.Duration, of func(*locker) kind) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		o := o.filled(c.Store.Topology)
-		if err := o.check(name); err != nil {
-			return nil, err
-		}
 		client, err := goredis.ConnectPatient(c.Store, patience)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -232,8 +229,8 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration) (sleep func(context.Context, time.Duration) error, leave func(), err error) {
 	channel := l.kind.channel(h)
 	if channel == "" {
-		backoff := newBackoff(l.o.Constant, l.draw)
-		return func(ctx context.Context, _ time.Duration) error { return backoff.pause(ctx, left()) }, func() {}, nil
+		pause := backoff(l.o.Constant, l.draw)
+		return func(ctx context.Context, _ time.Duration) error { return pause(ctx, left()) }, func() {}, nil
 	}
 	if left() <= 0 {
 		return nil, nil, errNoTime
@@ -259,11 +256,7 @@ func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
 	}
 	dog, owner := l.kind.renewed(l, h)
 	own.dog, own.dogOwner = dog, owner
-	lost := dog.add(h.key, owner, start)
-	if l.o.Silent {
-		return withToken(&kept{own}, g.token)
-	}
-	return withToken(&watched{&kept{own}, lost}, g.token)
+	return withToken(&watched{own, dog.add(h.key, owner, start)}, g.token)
 }
 
 // doubt ends an acquire with an unanswered request. It returns a lease for cleaning up. (Redisson returns false.)

@@ -34,9 +34,6 @@ func NewRedLock(o Options) locks.Opener {
 func openMulti(name string, o Options, majority bool) locks.Opener {
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 		o := o.filled(c.Store.Topology)
-		if err := o.check(name); err != nil {
-			return nil, err
-		}
 		m := &multi{name: name, o: o, majority: majority}
 		if c.Store.Topology != locks.Independent {
 			if majority {

@@ -31,10 +31,9 @@ type (
 		*multiLease
 		*plain.End
 	}
-	multiKept    struct{ *multiLease }
 	multiWatched struct {
-		multiKept
-		lost chan struct{}
+		*multiLease
+		lost chan struct{} // nil with Options.Silent
 	}
 )
 
@@ -43,7 +42,7 @@ var (
 	_ locks.Placed  = (*multiLease)(nil)
 	_ locks.Bounded = (*multiBounded)(nil)
 	_ locks.Renewer = (*multiBounded)(nil)
-	_ locks.Renewed = multiKept{}
+	_ locks.Renewed = multiWatched{}
 	_ locks.Watched = multiWatched{}
 )
 
@@ -194,7 +193,7 @@ func (l *multiBounded) Renew(ctx context.Context, ttl time.Duration) error {
 }
 
 // Lease returns the lease that the watchdogs renew.
-func (l multiKept) Lease() time.Duration { return l.multi.o.Watchdog }
+func (l multiWatched) Lease() time.Duration { return l.multi.o.Watchdog }
 
 // Lost is closed when too many of the locks are lost.
 func (l multiWatched) Lost() <-chan struct{} { return l.lost }
@@ -202,14 +201,14 @@ func (l multiWatched) Lost() <-chan struct{} { return l.lost }
 // kept returns the lease of locks that watchdogs renew, one for each store.
 func (m *multi) kept(got *multiLease) locks.Lease {
 	if m.o.Silent {
-		return multiKept{got}
+		return multiWatched{got, nil}
 	}
 	enough := got.children
 	if m.majority {
 		enough = got.children/2 + 1
 	}
 	got.released = make(chan struct{})
-	l := multiWatched{multiKept{got}, make(chan struct{})}
+	l := multiWatched{got, make(chan struct{})}
 	losses := make(chan struct{})
 	held := 0
 	for _, p := range got.parts {

@@ -38,7 +38,6 @@ package redisson
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -51,11 +50,12 @@ import (
 
 // Options are the options of the locks of this family. The zero value has Redisson's defaults.
 type Options struct {
-	// Watchdog is the lease of requests without a ttl. A third of it passes between rounds of renewals. 0 means 30 s.
+	// Watchdog is the lease of requests without a ttl. A third of it, in whole milliseconds, passes between rounds of renewals.
+	// 0 means 30 s.
 	Watchdog time.Duration
 	// Chained is the earlier watchdog: each lock has its own renewals, which end at the first failure (hazard R-9).
 	Chained bool
-	// Silent turns off the notices of late renewals, which Redisson does not have.
+	// Silent turns off the notices of losses, which Redisson does not have.
 	Silent bool
 	// NoLatch executes a repeated release again (hazard R-14).
 	NoLatch bool
@@ -139,14 +139,6 @@ func (o Options) filled(t locks.Topology) Options {
 		o.Reached = func(context.Context, Point) {}
 	}
 	return o
-}
-
-// check rejects invalid options.
-func (o Options) check(name string) error {
-	if o.Watchdog < 3*time.Millisecond {
-		return fmt.Errorf("%s: the watchdog's lease of %v is too short; the watchdog renews it after each third, in whole milliseconds", name, o.Watchdog)
-	}
-	return nil
 }
 
 // retryDelay returns the pause before a repeated release: half of it fixed, half random.

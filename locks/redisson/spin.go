@@ -24,25 +24,22 @@ const (
 	spinConstant = 64 * time.Millisecond
 )
 
-// backoff is the state of one waiter.
-type backoff struct {
-	constant bool
-	next     time.Duration
-	draw     func(n int64) int64
-}
-
-func newBackoff(constant bool, draw func(n int64) int64) *backoff {
-	return &backoff{constant: constant, next: spinMin, draw: draw}
-}
-
-// pause sleeps for the next pause plus a small random time, at most left.
-func (b *backoff) pause(ctx context.Context, left time.Duration) error {
-	d := spinConstant
-	if !b.constant {
-		d = b.next + time.Duration(b.draw(int64(spinMin)))
-		b.next = min(2*b.next, spinMax)
+// backoff returns a function that sleeps for the next pause plus a small random time, at most left.
+func backoff(constant bool, draw func(n int64) int64) func(ctx context.Context, left time.Duration) error {
+	next := spinMin
+	return func(ctx context.Context, left time.Duration) error {
+		d := spinConstant
+		if !constant {
+			d = next + time.Duration(draw(int64(spinMin)))
+			next = min(2*next, spinMax)
+		}
+		return sleep(ctx, min(d, left))
 	}
-	timer := time.NewTimer(min(d, left))
+}
+
+// sleep sleeps, at most until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -51,16 +52,13 @@ type entry struct {
 	permits   chan struct{}
 	listener  *listener
 
-	mu     sync.Mutex
-	parked int
+	parked atomic.Int64
 }
 
 // listener is a connection for a subscription.
 type listener struct {
-	ps *redis.PubSub
-
-	mu    sync.Mutex
-	entry *entry // nil: none
+	ps    *redis.PubSub
+	entry *entry // nil: none; guarded by the mutex of the subscriptions
 }
 
 func newSubscriptions(c conn, sharded bool) *subscriptions {
@@ -80,7 +78,7 @@ func (s *subscriptions) join(ctx context.Context, channel string, limit time.Dur
 	if first {
 		e = &entry{channel: channel, confirmed: make(chan struct{}), permits: make(chan struct{}, permitsMax)}
 		e.listener = s.listener()
-		e.listener.hear(e)
+		e.listener.entry = e
 		s.entries[channel] = e
 	}
 	e.waiters++
@@ -116,6 +114,7 @@ func (s *subscriptions) leave(e *entry) {
 	last := e.waiters == 0
 	if last {
 		delete(s.entries, e.channel)
+		e.listener.entry = nil
 	}
 	s.mu.Unlock()
 	if !last {
@@ -129,7 +128,6 @@ func (s *subscriptions) leave(e *entry) {
 	// a message for this entry may still arrive.
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	e.listener.hear(nil)
 	if err := e.listener.ps.Unsubscribe(ctx, e.channel); err != nil {
 		s.drop(e.listener)
 	}
@@ -172,9 +170,6 @@ func (s *subscriptions) read(l *listener) {
 	for {
 		message, err := l.ps.Receive(context.Background())
 		if err != nil {
-			if !s.alive(l) {
-				return
-			}
 			if s.unused(l) {
 				_ = l.ps.Close()
 				return
@@ -184,14 +179,14 @@ func (s *subscriptions) read(l *listener) {
 		}
 		switch m := message.(type) {
 		case *redis.Message:
-			if e := l.hears(); e != nil && e.channel == m.Channel {
+			if e := s.heardBy(l, m.Channel); e != nil {
 				e.deliver(m.Payload)
 				s.heard()
 			}
 		case *redis.Subscription:
 			switch m.Kind {
 			case "subscribe", "ssubscribe":
-				if e := l.hears(); e != nil && e.channel == m.Channel {
+				if e := s.heardBy(l, m.Channel); e != nil {
 					e.once.Do(func() { close(e.confirmed) })
 				}
 			case "unsubscribe":
@@ -214,18 +209,22 @@ func (s *subscriptions) rest(l *listener) {
 	}
 }
 
-func (s *subscriptions) alive(l *listener) bool {
+// heardBy returns the entry of a listener if it has that channel.
+func (s *subscriptions) heardBy(l *listener, channel string) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.all[l]
+	if l.entry == nil || l.entry.channel != channel {
+		return nil
+	}
+	return l.entry
 }
 
-// unused removes a listener that has no entry. It holds the mutex under which listeners are taken, so a listener that is
-// about to close cannot be taken.
+// unused reports whether a listener was dropped or has no entry, and removes it. It holds the mutex under which listeners
+// are taken, so a listener that is about to close cannot be taken.
 func (s *subscriptions) unused(l *listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.hears() != nil {
+	if s.all[l] && l.entry != nil {
 		return false
 	}
 	s.forget(l)
@@ -261,45 +260,25 @@ func (s *subscriptions) close() {
 	s.running.Wait()
 }
 
-func (l *listener) hear(e *entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.entry = e
-}
-
-func (l *listener) hears() *entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.entry
-}
-
 // deliver distributes permits: one, or one for each waiter that sleeps now. In the latter case a waiter that was refused
 // and does not sleep yet gets none (hazard R-23).
 func (e *entry) deliver(message string) {
 	n := 1
 	if message == wakeAll {
-		e.mu.Lock()
-		n = e.parked
-		e.mu.Unlock()
+		n = int(e.parked.Load())
 	}
 	for range n {
 		select {
 		case e.permits <- struct{}{}:
-		default: // tens of thousands are left unused: enough for everybody
+		default: // tens of thousands are unused
 		}
 	}
 }
 
 // park sleeps until there is a permit, at most d. It sends nothing.
 func (e *entry) park(ctx context.Context, d time.Duration) error {
-	e.mu.Lock()
-	e.parked++
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		e.parked--
-		e.mu.Unlock()
-	}()
+	e.parked.Add(1)
+	defer e.parked.Add(-1)
 	if d <= 0 {
 		return ctx.Err()
 	}

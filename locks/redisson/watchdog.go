@@ -27,8 +27,7 @@ type watchdog struct {
 	silent  bool
 
 	mu      sync.Mutex
-	locks   map[string]*renewal
-	order   []string // names, oldest first
+	locks   []*renewal // oldest first
 	busy    bool
 	end     context.Context
 	stop    context.CancelFunc
@@ -46,42 +45,43 @@ type renewed struct {
 	owner string
 	holds int
 	lost  chan struct{}
-	once  *sync.Once
+	lose  func() // closes lost, once
 	// overdue fires when the lease has ended without a renewal. Nil: no notices.
 	overdue *time.Timer
 }
 
-// losing returns a function that closes the current channel.
-func (r *renewed) losing() func() {
-	once, lost := r.once, r.lost
-	return func() { once.Do(func() { close(lost) }) }
+// begin begins a lease that can be lost.
+func (r *renewed) begin() {
+	lost := make(chan struct{})
+	r.lost, r.lose = lost, sync.OnceFunc(func() { close(lost) })
 }
 
 func newWatchdog(c conn, o Options, script *goredis.Script, args func(*renewal) []any) *watchdog {
 	w := &watchdog{client: c, lease: o.Watchdog, script: script, args: args,
-		chained: o.Chained, silent: o.Silent, locks: make(map[string]*renewal)}
+		chained: o.Chained, silent: o.Silent}
 	w.end, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
 // add renews a hold that was granted by a request sent at start. The channel is closed when the lock is known to be lost.
+// It is nil without notices.
 func (w *watchdog) add(name, owner string, start time.Time) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.locks[name]
+	l := w.find(name)
 	if l == nil {
 		l = &renewal{name: name}
-		w.locks[name] = l
-		w.order = append(w.order, name)
+		w.locks = append(w.locks, l)
 	}
 	r := l.of(owner)
 	if r == nil {
-		r = &renewed{owner: owner, lost: make(chan struct{}), once: new(sync.Once)}
+		r = &renewed{owner: owner}
+		r.begin()
 		l.owners = append(l.owners, r)
 	}
 	select {
 	case <-r.lost: // that was an earlier lease of the same owner
-		r.lost, r.once = make(chan struct{}), new(sync.Once)
+		r.begin()
 	default:
 	}
 	r.holds++
@@ -92,20 +92,23 @@ func (w *watchdog) add(name, owner string, start time.Time) <-chan struct{} {
 		w.busy = true
 		w.running.Go(w.run)
 	}
+	if w.silent {
+		return nil
+	}
 	return r.lost
 }
 
 // renewedAt records that the lease of r counts from start or later. The caller holds w.mu.
 func (w *watchdog) renewedAt(r *renewed, start time.Time) {
 	r.rest()
-	r.overdue = time.AfterFunc(time.Until(start.Add(w.lease)), r.losing())
+	r.overdue = time.AfterFunc(time.Until(start.Add(w.lease)), r.lose)
 }
 
 // remove stops renewing one hold.
 func (w *watchdog) remove(name, owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.locks[name]
+	l := w.find(name)
 	if l == nil {
 		return
 	}
@@ -119,36 +122,43 @@ func (w *watchdog) remove(name, owner string) {
 	r.rest()
 	l.owners = slices.DeleteFunc(l.owners, func(x *renewed) bool { return x == r })
 	if len(l.owners) == 0 {
-		w.forget(name)
+		w.forget(l)
 	}
 }
 
-// drop ends the renewal of a lock and notifies the owners that have lost it: those that held it when the round began.
+// drop ends the renewal of a lock and notifies the owners that have lost it: those that held it when the round began. After a
+// failure, when no owner is known to have lost it, owners may notice when the lease is over.
 // Renewals also end for an owner that was granted the lock since then, as in Redisson, but that owner has not lost it yet:
 //
 //	owner     release ── acquire ok ──────────────────────── notice by its timer
 //	round  begins ── finds no lock ── drops the name            lease over
-func (w *watchdog) drop(name string, hasLost func(*renewed) bool) {
+func (w *watchdog) drop(name string, losers []*renewed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.locks[name]
+	l := w.find(name)
 	if l == nil {
 		return
 	}
-	w.forget(name)
+	w.forget(l)
 	for _, r := range l.owners {
-		if hasLost(r) {
+		if slices.Contains(losers, r) {
 			r.rest()
-			if !w.silent {
-				r.losing()()
-			}
+			r.lose()
 		}
 	}
 }
 
-func (w *watchdog) forget(name string) {
-	delete(w.locks, name)
-	w.order = slices.DeleteFunc(w.order, func(n string) bool { return n == name })
+// find returns the lock with a name, or nil. The caller holds w.mu.
+func (w *watchdog) find(name string) *renewal {
+	i := slices.IndexFunc(w.locks, func(l *renewal) bool { return l.name == name })
+	if i < 0 {
+		return nil
+	}
+	return w.locks[i]
+}
+
+func (w *watchdog) forget(l *renewal) {
+	w.locks = slices.DeleteFunc(w.locks, func(other *renewal) bool { return other == l })
 }
 
 func (l *renewal) of(owner string) *renewed {
@@ -197,10 +207,9 @@ type job struct {
 
 func (w *watchdog) round() {
 	w.mu.Lock()
-	jobs := make([]job, 0, len(w.order))
-	for _, name := range w.order {
-		l := w.locks[name]
-		jobs = append(jobs, job{name, l.owners[0].owner, slices.Clone(l.owners), w.args(l)})
+	jobs := make([]job, 0, len(w.locks))
+	for _, l := range w.locks {
+		jobs = append(jobs, job{l.name, l.owners[0].owner, slices.Clone(l.owners), w.args(l)})
 	}
 	w.mu.Unlock()
 	chunk := renewalsMax
@@ -227,10 +236,10 @@ func (w *watchdog) renew(jobs []job) {
 	for i, j := range jobs {
 		switch {
 		case err != nil && w.chained:
-			w.abandon(j.name)
+			w.drop(j.name, nil)
 		case err != nil || i >= len(held): // the next round may do better
 		case held[i] == 0:
-			w.drop(j.name, func(r *renewed) bool { return slices.Contains(j.holders, r) })
+			w.drop(j.name, j.holders)
 		case !w.silent:
 			w.prolong(j, start)
 		}
@@ -241,7 +250,7 @@ func (w *watchdog) renew(jobs []job) {
 func (w *watchdog) prolong(j job, start time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := w.locks[j.name]
+	l := w.find(j.name)
 	if l == nil {
 		return
 	}
@@ -250,13 +259,6 @@ func (w *watchdog) prolong(j job, start time.Time) {
 			w.renewedAt(r, start)
 		}
 	}
-}
-
-// abandon silently stops renewing a lock after a failure. Its owners may notice when the lease is over.
-func (w *watchdog) abandon(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.forget(name)
 }
 
 // close ends all renewals. Held locks stay held until their leases end.
