@@ -82,7 +82,7 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 	}
 	for _, arg := range a.Expect {
 		name, _ := cutExpect(arg)
-		if x := newReader("--expect").who(word{text: name}, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
+		if x := newReader("--expect").selected(word{text: name}, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
 			words = append(words, "--expect", arg)
 		}
 	}
@@ -156,19 +156,24 @@ func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error
 	rules, errs := a.file(in)
 	for _, arg := range a.Like {
 		r := newReader("--like")
-		if lock, like, both := cutLike(arg, in.locks); !both {
-			r.fail(place{}, "as in mine=set-nx", "%q names one lock", arg)
-		} else {
+		r.try(func() {
+			lock, like, both := cutLike(arg, in.locks)
+			if !both {
+				r.fail(place{}, "as in mine=set-nx", "%q names one lock", arg)
+			}
 			rules = append(rules, r.like(word{text: lock}, word{text: like}, in))
-		}
+		})
 		errs = append(errs, r.errs...)
 	}
 	for _, arg := range a.Expect {
 		r := newReader("--expect")
-		name, value := cutExpect(arg)
-		x := r.who(word{text: name}, in)
-		x.expect = r.expected(value)
-		rules, errs = append(rules, x), append(errs, r.errs...)
+		r.try(func() {
+			name, value := cutExpect(arg)
+			x := r.selected(word{text: name}, in)
+			x.expect = r.expected(value)
+			rules = append(rules, x)
+		})
+		errs = append(errs, r.errs...)
 	}
 	return rules, asError(errs)
 }
@@ -180,8 +185,8 @@ type askedIn struct {
 	strict                     bool
 }
 
-// who reads `[SCENARIO/]LOCK`.
-func (r *reader) who(name word, in askedIn) (x rule) {
+// selected reads `[SCENARIO/]LOCK`.
+func (r *reader) selected(name word, in askedIn) (x rule) {
 	if name.text == "" {
 		return x
 	}
@@ -195,7 +200,6 @@ func (r *reader) who(name word, in askedIn) (x rule) {
 		}
 	case both && in.strict && slices.Contains(in.locks, rest):
 		r.unknown(word{scenario, name.at}, in.run, "scenarios", "no scenario is named %q", scenario)
-		return x
 	}
 	if in.strict {
 		r.runs(x.lock, in.locks)
@@ -233,25 +237,24 @@ func (a Asked) file(in askedIn) (rules []rule, errs []*Error) {
 	}
 	in.strict = false
 	r := newReader(a.File)
-	top, _ := r.document([]byte(a.Text), askedKind)
-	for _, e := range top {
-		switch e.key.text {
-		case "lockbench":
-		case "like":
-			for _, e := range r.entries(e.value, e.path, e.key.text) {
-				if w, ok := r.text(e); ok {
-					rules = append(rules, r.like(e.key, w, in))
-				}
+	r.try(func() {
+		r.each(r.document([]byte(a.Text), askedKind), func(e entry) {
+			switch e.key.text {
+			case "lockbench":
+			case "like":
+				r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
+					rules = append(rules, r.like(e.key, r.text(e), in))
+				})
+			case "expect":
+				r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
+					x := r.selected(e.key, in)
+					x.expect = r.expectation(e)
+					rules = append(rules, x)
+				})
+			default:
+				r.unknown(e.key, []string{"lockbench", "like", "expect"}, "keys", "a %s has no key %q", askedKind.name, e.key.text)
 			}
-		case "expect":
-			for _, e := range r.entries(e.value, e.path, e.key.text) {
-				x := r.who(e.key, in)
-				x.expect = r.expectation(e)
-				rules = append(rules, x)
-			}
-		default:
-			r.unknown(e.key, []string{"lockbench", "like", "expect"}, "keys", "a %s has no key %q", askedKind.name, e.key.text)
-		}
-	}
+		})
+	})
 	return rules, r.errs
 }

@@ -99,7 +99,7 @@ func wordsOf(t *testing.T, source string) []word {
 	var words []word
 	for _, kind := range []ast.NodeType{ast.StringType, ast.IntegerType} {
 		for _, n := range ast.Filter(kind, file.Docs[0].Body) {
-			if w, ok := newReader("x.yaml").word(n, ""); ok && strings.HasPrefix(lines[w.at.line-1][w.at.column-1:], w.text) {
+			if w := newReader("x.yaml").word(n, ""); strings.HasPrefix(lines[w.at.line-1][w.at.column-1:], w.text) {
 				words = append(words, w)
 			}
 		}

@@ -22,7 +22,7 @@ func classes() []string {
 func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 	running, readLocks := names(uses, useName), len(r.errs) == 0
 	expect := map[string]Expectation{}
-	for _, e := range r.entries(e.value, e.path, "expect") {
+	r.each(r.entries(e.value, e.path, "expect"), func(e entry) {
 		x := r.expectation(e)
 		for name := range strings.SplitSeq(e.key.text, ",") {
 			name = strings.TrimSpace(name)
@@ -42,34 +42,29 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			}
 			expect[name] = x
 		}
-	}
+	})
 	return expect
 }
 
 // expectation reads `violated double-grant`, or a map of more.
 func (r *reader) expectation(e entry) (x Expectation) {
 	if !isMap(e.value) {
-		scalar(r, e, &x.Judgement, parseJudgement)
+		x.Judgement = scalar(r, e, parseJudgement)
 		return x
 	}
-	before := len(r.errs)
 	list := r.entries(e.value, e.path, "an expectation")
 	r.fields(list, &x, func(e entry) {
 		checkers := names(checker.Checks(), checkerName)
 		if !slices.Contains(checkers, e.key.text) {
 			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "keys", "no checker is named %q", e.key.text)
-			return
 		}
 		if x.Checks == nil {
 			x.Checks = map[string]Judgement{}
 		}
-		var j Judgement
-		scalar(r, e, &j, parseJudgement)
-		x.Checks[e.key.text] = j
+		x.Checks[e.key.text] = scalar(r, e, parseJudgement)
 	})
 	rate := list.get("rate").key.at
 	switch {
-	case len(r.errs) > before:
 	case x.Verdict == "" && len(x.Checks) == 0 && x.Rate != nil:
 		r.fail(rate, "add `verdict: violated`, with its class, or `verdict: unjudged`", "a rate counts violated episodes, but no verdict is expected")
 	case x.Verdict == "" && len(x.Checks) == 0: // limits alone: the lock must be valid, and fast
@@ -83,19 +78,14 @@ func (r *reader) expectation(e entry) (x Expectation) {
 // limits reads `{outage: 5s, p99: 50ms}`.
 func (r *reader) limits(e entry) map[string]time.Duration {
 	m := map[string]time.Duration{}
-	for _, e := range r.entries(e.value, e.path, "limits") {
+	r.each(r.entries(e.value, e.path, "limits"), func(e entry) {
 		if !slices.Contains(Figures, e.key.text) {
 			r.unknown(e.key, Figures, "figures", "no figure is named %q", e.key.text)
-			continue
 		}
-		before := len(r.errs)
-		var d time.Duration
-		scalar(r, e, &d, parseDuration)
-		if d == 0 && len(r.errs) == before {
+		if m[e.key.text] = scalar(r, e, parseDuration); m[e.key.text] == 0 {
 			r.fail(r.where[e.path], "", "%s: a limit above 0s is needed", e.key.text)
 		}
-		m[e.key.text] = d
-	}
+	})
 	return m
 }
 
@@ -104,10 +94,12 @@ func (r *reader) limits(e entry) map[string]time.Duration {
 func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
 	r := newReader("--expect")
 	lock, value := cutExpect(arg)
-	if lock != "" {
-		r.runs(lock, names(running, useName))
-	}
-	e = r.expected(value)
+	r.try(func() {
+		if lock != "" {
+			r.runs(lock, names(running, useName))
+		}
+		e = r.expected(value)
+	})
 	if err := asError(r.errs); err != nil {
 		return "", Expectation{}, err
 	}
@@ -137,15 +129,12 @@ func (r *reader) runs(name string, running []string) {
 // expected reads an expectation from an argument: a verdict, or a map in braces.
 func (r *reader) expected(text string) (x Expectation) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		before := len(r.errs)
-		if root, ok := r.parse([]byte(text), scenarioKind); ok {
-			x = r.expectation(entry{value: root})
-		}
-		for _, e := range r.errs[before:] {
+		r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text), scenarioKind)}) })
+		for _, e := range r.errs {
 			e.Line, e.Column = 0, 0
 		}
 		return x
 	}
-	scalar(r, entry{part: &word{text: text}}, &x.Judgement, parseJudgement)
+	x.Judgement = scalar(r, entry{part: &word{text: text}}, parseJudgement)
 	return x
 }

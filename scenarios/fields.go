@@ -16,18 +16,15 @@ import (
 // keys, and gives no place to types that decode themselves.
 func (r *reader) fields(list entries, v any, rest func(e entry)) {
 	s := reflect.ValueOf(v).Elem()
-	for _, e := range list {
-		known := false
+	r.each(list, func(e entry) {
 		for i := range s.NumField() {
 			if tag, ok := s.Type().Field(i).Tag.Lookup("yaml"); ok && tag == e.key.text {
-				known = true
 				r.decode(e, s.Field(i))
+				return
 			}
 		}
-		if !known {
-			rest(e)
-		}
-	}
+		rest(e)
+	})
 }
 
 // keysOf returns the tags of the struct that v points to.
@@ -50,23 +47,23 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	}
 	switch into := field.Addr().Interface().(type) {
 	case *string:
-		scalar(r, e, into, parseText)
+		*into = scalar(r, e, parseText)
 	case *int:
-		scalar(r, e, into, parseCount)
+		*into = scalar(r, e, parseCount)
 	case *time.Duration:
 		parse := parseDuration
 		if e.path == "limit" {
 			parse = parseRunTime
 		}
-		scalar(r, e, into, parse)
+		*into = scalar(r, e, parse)
 	case *nemesis.Range:
-		scalar(r, e, into, parseRange)
+		*into = scalar(r, e, parseRange)
 	case *workloads.Event:
-		scalar(r, e, into, oneOf(nemesis.Events, "events", "no event is named %q"))
+		*into = scalar(r, e, oneOf(nemesis.Events, "events", "no event is named %q"))
 	case *Rate:
-		scalar(r, e, into, parseRate)
+		*into = scalar(r, e, parseRate)
 	case *Judgement:
-		scalar(r, e, into, parseJudgement)
+		*into = scalar(r, e, parseJudgement)
 	case *[]string:
 		*into = r.shows(e)
 	case *Workload:
@@ -83,24 +80,19 @@ func (r *reader) decode(e entry, field reflect.Value) {
 }
 
 // scalar parses the text of an entry.
-func scalar[T any](r *reader, e entry, into *T, parse func(string) (T, *Error)) {
-	if w, ok := r.text(e); ok {
-		v, err := parse(w.text)
-		if err != nil {
-			r.add(w.at, err)
-		}
-		*into = v
-	}
+func scalar[T any](r *reader, e entry, parse func(string) (T, *Error)) T {
+	w := r.text(e)
+	v, err := parse(w.text)
+	r.stop(w.at, err)
+	return v
 }
 
 // option reads a value that the catalog parses.
-func (r *reader) option(e entry, into *map[string]string) (word, bool) {
-	w, ok := r.text(e)
-	if ok && *into == nil {
+func (r *reader) option(e entry, into *map[string]string) word {
+	w := r.text(e)
+	if *into == nil {
 		*into = map[string]string{}
 	}
-	if ok {
-		(*into)[e.key.text] = w.text
-	}
-	return w, ok
+	(*into)[e.key.text] = w.text
+	return w
 }

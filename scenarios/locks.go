@@ -65,13 +65,15 @@ func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
 	r := newReader(flag)
 	var uses []LockUse
 	for _, text := range splitLocks(arg) {
-		text = strings.TrimSpace(text)
-		u, ok := find(own, useName, text)
-		if !ok {
-			u = r.lockWord(word{text: text}, "locks")
-		}
-		u.Named = true
-		uses = r.use(uses, u, place{})
+		r.try(func() {
+			text = strings.TrimSpace(text)
+			u, ok := find(own, useName, text)
+			if !ok {
+				u = r.lockWord(word{text: text}, "locks")
+			}
+			u.Named = true
+			uses = r.use(uses, u, place{})
+		})
 	}
 	if err := asError(r.errs); err != nil {
 		return nil, err
@@ -114,26 +116,26 @@ const lockNameMax = 200
 // locks reads `locks:`.
 func (r *reader) locks(e entry) (uses []LockUse) {
 	items := r.items(e, "a lock", "[no-lock, set-nx]")
-	if len(items) == 0 && len(r.errs) == 0 {
+	if len(items) == 0 {
 		r.fail(placeOf(e.value), "name at least one", "the list of locks is empty")
 	}
-	for _, item := range items {
+	r.each(items, func(item entry) {
 		var u LockUse
 		if isMap(item.value) {
 			u = r.lockMap(item)
-		} else if w, ok := r.text(item); ok {
-			u = r.lockWord(w, item.path)
+		} else {
+			u = r.lockWord(r.text(item), item.path)
 		}
 		uses = r.use(uses, u, placeOf(item.value))
-	}
+	})
 	return uses
 }
 
-// use appends a lock. Names must be different. A lock without a name is one that could not be read.
+// use appends a lock. Names must be different.
 func (r *reader) use(uses []LockUse, u LockUse, at place) []LockUse {
 	if len(u.Name) > lockNameMax {
 		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
-	} else if _, twice := find(uses, useName, u.Name); twice && u.Name != "" {
+	} else if _, twice := find(uses, useName, u.Name); twice {
 		r.fail(at, "give one of them another name: {use: ..., as: NAME}", "two locks are named %q", u.Name)
 	}
 	return append(uses, u)
@@ -157,9 +159,7 @@ func (r *reader) lockWord(w word, path string) LockUse {
 	}
 	name, options, _ := strings.Cut(w.text, "/")
 	u := LockUse{Name: w.text, Use: name}
-	if !r.lockName(name, w.at) {
-		return LockUse{}
-	}
+	r.lockName(name, w.at)
 	var list entries
 	if name != w.text {
 		for option := range strings.SplitSeq(options, "/") {
@@ -180,15 +180,9 @@ func (r *reader) lockWord(w word, path string) LockUse {
 
 // lockMap reads `{use: redlock, as: redlock-3, nodes: 3}` and `{cmd: ..., as: py}`.
 func (r *reader) lockMap(item entry) LockUse {
-	before := len(r.errs)
 	list := r.entries(item.value, item.path, "a lock")
 	words := map[string]word{}
-	for _, e := range list {
-		words[e.key.text], _ = r.text(e)
-	}
-	if len(r.errs) > before {
-		return LockUse{}
-	}
+	r.each(list, func(e entry) { words[e.key.text] = r.text(e) })
 	use, cmd, as := words["use"], words["cmd"], words["as"]
 	u := LockUse{Name: use.text, Use: use.text}
 	switch {
@@ -204,9 +198,6 @@ func (r *reader) lockMap(item entry) LockUse {
 		r.command(cmd.text, cmd.at)
 		u = guest("", cmd.text)
 	}
-	if len(r.errs) > before {
-		return LockUse{}
-	}
 	named := list.has("as")
 	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
 	for _, e := range list {
@@ -214,9 +205,7 @@ func (r *reader) lockMap(item entry) LockUse {
 	}
 	if named {
 		u.Name = as.text
-	}
-	if named && !r.shownName(as.text, u.Use, as.at) {
-		u.Name = ""
+		r.shownName(as.text, u.Use, as.at)
 	}
 	r.lockSettings(&u, list, placeOf(item.value), item.path)
 	return u
@@ -224,21 +213,18 @@ func (r *reader) lockMap(item entry) LockUse {
 
 // lockSettings reads the settings of a lock. The catalog checks options of its locks; options of guests are not checked.
 func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
-	before := len(r.errs)
 	lock, _ := catalog.Find(u.Use)
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
 		r.fail(list.get("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
-		return
 	}
 	own := names(lock.Options(), optionName)
 	r.fields(list, u, func(e entry) {
 		if !u.Own() && !slices.Contains(own, e.key.text) {
 			r.unknown(e.key, slices.Concat(own, keysOf(u)), "options", "%s has no option %q", u.Use, e.key.text)
-			return
 		}
 		r.option(e, &u.Options)
 	})
-	if u.Own() || len(r.errs) > before {
+	if u.Own() {
 		return
 	}
 	if _, err := lock.New(u.Options); err != nil && (lock.Library == nil || !errors.Is(err, locks.ErrUnsupported)) {
@@ -246,7 +232,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	}
 }
 
-func (r *reader) lockName(name string, at place) bool {
+func (r *reader) lockName(name string, at place) {
 	_, ok := catalog.Find(name)
 	switch locks := sorted(catalog.All(), lockName); {
 	case ok:
@@ -255,21 +241,16 @@ func (r *reader) lockName(name string, at place) bool {
 	default:
 		r.unknown(word{name, at}, locks, "locks", "no lock is named %q", name)
 	}
-	return ok
 }
 
 // shownName checks the displayed name of a lock. It must not be the name of another catalog lock.
-func (r *reader) shownName(name, use string, at place) bool {
-	_, taken := catalog.Find(name)
-	switch {
-	case !shownName.MatchString(name):
+func (r *reader) shownName(name, use string, at place) {
+	if !shownName.MatchString(name) {
 		r.fail(at, "letters, digits and . _ -", "%q cannot be a lock's name", name)
-	case taken && name != use:
-		r.fail(at, "choose another one", "%q is the name of another lock", name)
-	default:
-		return true
 	}
-	return false
+	if _, taken := catalog.Find(name); taken && name != use {
+		r.fail(at, "choose another one", "%q is the name of another lock", name)
+	}
 }
 
 func (r *reader) command(command string, at place) {

@@ -43,46 +43,31 @@ func read(name string, data []byte) (*Scenario, *reader) {
 	r := newReader(name)
 	s := defaults()
 	s.Name, s.Source = nameOf(name), bytes.Clone(data)
-	if top, ok := r.document(data, scenarioKind); ok {
-		r.scenario(s, top)
-	}
+	r.try(func() { r.scenario(s, r.document(data, scenarioKind)) })
 	return s, r
 }
 
-// document returns the keys of a file of a kind. If the file has another version, ok is false.
-func (r *reader) document(data []byte, k kind) (top entries, ok bool) {
-	root, ok := r.parse(data, k)
-	if !ok {
-		return nil, false
-	}
-	if !isMap(root) {
-		r.odd(root, "a "+k.name+" takes keys with values")
-		return nil, false
-	}
-	top = r.entries(root, "", "")
+// document returns the keys of a file of a kind.
+func (r *reader) document(data []byte, k kind) entries {
+	top := r.entries(r.parse(data, k), "", "a "+k.name)
 	if !top.has("lockbench") {
 		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the file does not say that it is a %s", k.name)
-		return nil, false
 	}
-	w, ok := r.text(top.get("lockbench"))
-	if ok && w.text != k.version {
+	if w := r.text(top.get("lockbench")); w.text != k.version {
 		r.fail(w.at, "this lockbench reads "+k.version, "%q is not a known version", w.text)
-		return nil, false
 	}
-	return top, ok
+	return top
 }
 
 // parse parses a text with one YAML document.
-func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
+func (r *reader) parse(data []byte, k kind) ast.Node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > sizeMax {
 		r.fail(place{}, "", "this is more than the %d bytes that a %s can have", sizeMax, k.name)
-		return nil, false
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	if i := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); i >= 0 {
 		r.fail(place{i + 1, 1}, "save it as UTF-8", "this line is not UTF-8 text")
-		return nil, false
 	}
 	file, err := parseYAML(data)
 	if err != nil {
@@ -93,18 +78,16 @@ func (r *reader) parse(data []byte, k kind) (root ast.Node, ok bool) {
 			at.line = min(at.line, len(lines)) // the place of an unexpected end is after the last line
 		}
 		r.fail(at, "", "invalid YAML: %s", message)
-		return nil, false
 	}
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch len(docs) {
 	case 0:
 		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the %s is empty", k.name)
-		return nil, false
 	case 1:
-		return docs[0].Body, true
+	default:
+		r.fail(placeOf(docs[1].Body), "", "a file holds one %s; here a second begins", k.name)
 	}
-	r.fail(placeOf(docs[1].Body), "", "a file holds one %s; here a second begins", k.name)
-	return nil, false
+	return docs[0].Body
 }
 
 // parseYAML turns a panic of the YAML library into an error.
@@ -119,30 +102,32 @@ func parseYAML(text []byte) (file *ast.File, err error) {
 
 // scenario reads all keys.
 func (r *reader) scenario(s *Scenario, top entries) {
-	r.fields(top, s, func(e entry) {
-		switch key := e.key.text; {
-		case key == "lockbench", key == "expect", key == "servers":
-		case key == "topology":
-			on := s.On(services.All()[0].Name())
-			r.families(&on.Topology, e, services.All()[0])
-			s.Servers[services.All()[0].Name()] = on
-		case key == services.All()[0].Name():
-			on := s.On(key)
-			r.settings(&on, e, services.All()[0])
-			s.Servers[key] = on
-		default:
-			r.unknownKey(e.key)
-		}
+	first := services.All()[0]
+	r.try(func() {
+		r.fields(top, s, func(e entry) {
+			on := s.On(first.Name())
+			switch e.key.text {
+			case "topology":
+				r.families(&on.Topology, e, first)
+				s.Servers[first.Name()] = on
+			case first.Name():
+				r.settings(&on, e, first)
+				s.Servers[first.Name()] = on
+			case "lockbench", "expect", "servers":
+			default:
+				r.unknownKey(e.key)
+			}
+		})
 	})
 	if top.has("servers") {
-		r.servers(s, top.get("servers"))
+		r.try(func() { r.servers(s, top.get("servers")) })
 	}
 	r.needs(top, "locks", "name at least one, as `locks: [set-nx]`")
 	r.needs(top, "faults", "without faults, write `faults: none`")
 	s.NoFaults = is(top.get("faults").value, "none")
 	// Expectations come last, because they name locks.
 	if top.has("expect") {
-		s.Expect = r.expectations(top.get("expect"), s.Locks)
+		r.try(func() { s.Expect = r.expectations(top.get("expect"), s.Locks) })
 	}
 	if len(r.errs) == 0 { // otherwise the values may be incomplete
 		for _, b := range s.breaches() {
@@ -155,7 +140,6 @@ func (r *reader) scenario(s *Scenario, top entries) {
 func (r *reader) unknownKey(key word) {
 	if of, ok := services.Find(key.text); ok {
 		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name()), "a scenario has no key %q", key.text)
-		return
 	}
 	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name(), "servers", "expect"})
 	r.unknown(key, keys, "keys", "a scenario has no key %q", key.text)
@@ -163,38 +147,36 @@ func (r *reader) unknownKey(key word) {
 
 func (r *reader) needs(top entries, key, hint string) {
 	if !top.has(key) {
-		r.fail(place{}, hint, "`%s:` is missing", key)
+		r.add(place{}, wrong(hint, "`%s:` is missing", key))
 	}
 }
 
 var bugID = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
 // shows reads ids of the bug catalogue.
-func (r *reader) shows(e entry) []string {
-	var ids []string
-	for _, item := range r.items(e, "shows", "[R-17, D-4]") {
-		w, ok := r.text(item)
-		if ok && !bugID.MatchString(w.text) {
+func (r *reader) shows(e entry) (ids []string) {
+	r.each(r.items(e, "shows", "[R-17, D-4]"), func(item entry) {
+		w := r.text(item)
+		if !bugID.MatchString(w.text) {
 			r.fail(w.at, "ids are those of docs/bugs.md, such as R-17", "%q is not the id of a bug", w.text)
 		}
 		ids = append(ids, w.text)
-	}
+	})
 	return ids
 }
 
 // servers reads the servers of services: `{redis: {topology: sentinel, settings: {...}}}`.
 func (r *reader) servers(s *Scenario, e entry) {
-	for _, e := range r.entries(e.value, e.path, "servers") {
+	r.each(r.entries(e.value, e.path, "servers"), func(e entry) {
 		of, ok := services.Find(e.key.text)
 		if !ok {
 			r.unknown(e.key, names(services.All(), serviceName), "services", "no service is named %q", e.key.text)
-			continue
 		}
 		if _, twice := s.Servers[of.Name()]; twice {
 			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name())
 		}
 		on := s.On(of.Name())
-		for _, e := range r.entries(e.value, e.path, e.key.text) {
+		r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
 			switch e.key.text {
 			case "topology":
 				r.topology(&on.Topology, e, of)
@@ -203,9 +185,9 @@ func (r *reader) servers(s *Scenario, e entry) {
 			default:
 				r.unknown(e.key, keysOf(&on), "keys", "servers have no key %q", e.key.text)
 			}
-		}
+		})
 		s.Servers[of.Name()] = on
-	}
+	})
 }
 
 // topology reads the topology of a service: one word, or one for each family.
@@ -214,10 +196,7 @@ func (r *reader) topology(t *Topology, e entry, of service.Service) {
 		r.families(t, e, of)
 		return
 	}
-	w, ok := r.text(e)
-	if !ok {
-		return
-	}
+	w := r.text(e)
 	found, known := service.Find(of, locks.Topology(w.text))
 	switch {
 	case !known:
@@ -231,16 +210,16 @@ func (r *reader) topology(t *Topology, e entry, of service.Service) {
 
 // families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
 func (r *reader) families(t *Topology, e entry, of service.Service) {
-	for _, e := range r.entries(e.value, e.path, "topology") {
+	r.each(r.entries(e.value, e.path, "topology"), func(e entry) {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
-			scalar(r, e, &t.SingleStore, oneOf(singleStores(of), "topologies of a single store", "a single store has no topology %q"))
+			t.SingleStore = scalar(r, e, oneOf(singleStores(of), "topologies of a single store", "a single store has no topology %q"))
 		case locks.Majority:
 			r.majority(t, e)
 		default:
 			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "families", "no family of locks is named %q", e.key.text)
 		}
-	}
+	})
 }
 
 // singleStores returns the topologies of a service for locks on a single store.
@@ -262,15 +241,13 @@ func (r *reader) majority(t *Topology, e entry) {
 		}
 	}
 	if !isMap(e.value) {
-		if w, ok := r.text(e); ok {
-			check(w)
-		}
+		check(r.text(e))
 		return
 	}
-	for _, e := range r.entries(e.value, e.path, "majority") {
+	r.each(r.entries(e.value, e.path, "majority"), func(e entry) {
 		check(e.key)
-		scalar(r, e, &t.Masters, parseCount)
-	}
+		t.Masters = scalar(r, e, parseCount)
+	})
 }
 
 // settings reads the settings of a service's servers. Unknown settings would make a server exit at its start, which would
@@ -278,7 +255,7 @@ func (r *reader) majority(t *Topology, e entry) {
 func (r *reader) settings(on *Servers, e entry, of service.Service) {
 	on.Settings = map[string]string{}
 	all := of.Settings()
-	for _, e := range r.entries(e.value, e.path, e.key.text) {
+	r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
 		s, known := find(all, settingName, e.key.text)
 		switch {
 		case len(all) > 0 && !known:
@@ -288,7 +265,7 @@ func (r *reader) settings(on *Servers, e entry, of service.Service) {
 		default:
 			r.option(e, &on.Settings)
 		}
-	}
+	})
 }
 
 // freeSettings returns the settings of a service that a scenario may change.

@@ -8,7 +8,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// reader collects the errors of one text.
+// reader collects the errors of one text. A method that finds a mistake adds an error and ends the reading of the value
+// with a panic, so that methods need not return whether a value could be read. [reader.try] and [reader.each] recover from it.
 type reader struct {
 	file string
 	errs []*Error
@@ -17,6 +18,31 @@ type reader struct {
 }
 
 func newReader(file string) *reader { return &reader{file: file, where: map[string]place{}} }
+
+// mistake is the panic after an error was added.
+type mistake struct{}
+
+// try calls do, and reports whether it found no mistake.
+func (r *reader) try(do func()) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil && p != any(mistake{}) {
+			panic(p)
+		}
+	}()
+	do()
+	return true
+}
+
+// each calls do for each entry, also after a mistake in one of them. Such a mistake ends the reading of the whole.
+func (r *reader) each(list entries, do func(e entry)) {
+	ok := true
+	for _, e := range list {
+		ok = r.try(func() { do(e) }) && ok
+	}
+	if !ok {
+		panic(mistake{})
+	}
+}
 
 // place is a position in a file, in lines and characters from 1. The zero place is the whole file or an argument.
 type place struct{ line, column int }
@@ -49,14 +75,22 @@ func (list entries) has(key string) bool { return list.get(key).path != "" }
 
 func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/") }
 
-// fail adds an error.
+// fail adds an error, and ends the reading of the value.
 func (r *reader) fail(at place, hint, format string, args ...any) {
-	r.add(at, wrong(hint, format, args...))
+	r.stop(at, wrong(hint, format, args...))
 }
 
 // unknown adds an error for an unknown word.
 func (r *reader) unknown(w word, known []string, plural, format string, args ...any) {
 	r.fail(w.at, suggest(w.text, known, plural), format, args...)
+}
+
+// stop adds an error, unless it is nil, and ends the reading of the value.
+func (r *reader) stop(at place, e *Error) {
+	if e != nil {
+		r.add(at, e)
+		panic(mistake{})
+	}
 }
 
 func (r *reader) add(at place, e *Error) {
@@ -85,7 +119,7 @@ func (r *reader) breach(b breach) {
 			at = r.where[path]
 		}
 	}
-	r.fail(at, b.hint, "%s", b.text)
+	r.add(at, &Error{Text: b.text, Hint: b.hint})
 }
 
 func isMap(n ast.Node) bool {
@@ -97,29 +131,28 @@ func isMap(n ast.Node) bool {
 func (r *reader) entries(n ast.Node, path, what string) entries {
 	if !isMap(n) {
 		r.odd(n, what+" takes keys with values")
-		return nil
 	}
 	var list entries
 	for pair := n.(ast.MapNode).MapRange(); pair.Next(); {
-		if pair.Key().IsMergeKey() {
-			r.fail(placeOf(pair.Key()), "write its keys here", "scenarios have no merge keys")
-		} else if key, ok := r.word(pair.Key(), "a key"); ok {
+		r.try(func() {
+			if pair.Key().IsMergeKey() {
+				r.fail(placeOf(pair.Key()), "write its keys here", "scenarios have no merge keys")
+			}
+			key := r.word(pair.Key(), "a key")
 			e := entry{key: key, path: join(path, key.text), value: pair.Value()}
 			r.where[e.path] = placeOf(e.value)
 			list = append(list, e)
-		}
+		})
 	}
 	return list
 }
 
 // items returns the elements of a list. Messages call each element what.
-func (r *reader) items(e entry, what, example string) []entry {
+func (r *reader) items(e entry, what, example string) (list entries) {
 	s, ok := e.value.(*ast.SequenceNode)
 	if !ok {
 		r.odd(e.value, e.key.text+" takes a list, for example "+example)
-		return nil
 	}
-	var list []entry
 	for i, n := range s.Values {
 		item := entry{key: word{text: what}, path: fmt.Sprintf("%s/%d", e.path, i), value: n}
 		r.where[item.path] = placeOf(n)
@@ -129,25 +162,25 @@ func (r *reader) items(e entry, what, example string) []entry {
 }
 
 // text returns the value of an entry that is a scalar.
-func (r *reader) text(e entry) (word, bool) {
+func (r *reader) text(e entry) word {
 	if e.part != nil {
-		return *e.part, true
+		return *e.part
 	}
 	return r.word(e.value, e.key.text)
 }
 
 // word returns the text of a scalar as it was written, so `appendonly: no` and `port: 010` stay as they are.
-func (r *reader) word(n ast.Node, what string) (word, bool) {
+func (r *reader) word(n ast.Node, what string) word {
 	switch n := n.(type) {
 	case *ast.LiteralNode:
-		return word{n.Value.Value, placeOf(n)}, true
+		return word{n.Value.Value, placeOf(n)}
 	case *ast.StringNode:
-		return word{n.Value, placeOf(n)}, true
+		return word{n.Value, placeOf(n)}
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return word{n.GetToken().Value, placeOf(n)}, true
+		return word{n.GetToken().Value, placeOf(n)}
 	}
 	r.odd(n, what+" takes one word or text")
-	return word{}, false
+	panic("odd returns only with a mistake")
 }
 
 // odd reports a value that is missing, has the wrong kind, or uses an unsupported feature of YAML.

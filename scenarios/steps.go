@@ -18,7 +18,7 @@ func is(n ast.Node, word string) bool {
 }
 
 // faults reads the steps of an episode, or `none`, or `random`.
-func (r *reader) faults(e entry) []nemesis.Step {
+func (r *reader) faults(e entry) (steps []nemesis.Step) {
 	switch {
 	case is(e.value, "none"):
 		return nil
@@ -30,29 +30,26 @@ func (r *reader) faults(e entry) []nemesis.Step {
 		}
 	}
 	items := r.items(e, "a step", "`- kill: master`; without faults, write `faults: none`")
-	if s, ok := e.value.(*ast.SequenceNode); ok && len(s.Values) == 0 {
+	if len(items) == 0 {
 		r.fail(placeOf(e.value), "without faults, write `faults: none`", "the list of faults is empty")
 	}
-	var steps []nemesis.Step
-	for _, item := range items {
-		steps = append(steps, r.step(item))
-	}
+	r.each(items, func(item entry) { steps = append(steps, r.step(item)) })
 	return steps
 }
 
 // random reads `random: {steps: 5, ...}`.
 func (r *reader) random(e entry) nemesis.Step {
 	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
-	for _, o := range r.entries(e.value, e.path, "random faults") {
+	r.each(r.entries(e.value, e.path, "random faults"), func(o entry) {
 		if _, ok := nemesis.KeyOf(nemesis.RandomKeys, o.key.text); !ok {
 			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "keys", "random faults have no key %q", o.key.text)
-		} else if w, ok := r.option(o, &step.Options); ok {
-			one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
-			if err := nemesis.CheckRandom(one); err != nil {
-				r.fail(w.at, "", "%v", err)
-			}
 		}
-	}
+		w := r.option(o, &step.Options)
+		one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
+		if err := nemesis.CheckRandom(one); err != nil {
+			r.fail(w.at, "", "%v", err)
+		}
+	})
 	return step
 }
 
@@ -60,35 +57,29 @@ func (r *reader) random(e entry) nemesis.Step {
 // fault's own.
 func (r *reader) step(item entry) (step nemesis.Step) {
 	list := r.entries(item.value, item.path, "a step")
-	strikes, ok := r.faultOf(list, placeOf(item.value))
-	if !ok {
-		return step
-	}
-	before := len(r.errs)
+	strikes := r.faultOf(list, placeOf(item.value))
 	fault, _ := nemesis.Find(strikes.key.text)
-	step = nemesis.Step{Fault: fault.Name, Target: r.target(strikes, fault.Link)}
+	step.Fault = fault.Name
 	r.fields(list, &step, func(e entry) {
 		key, known := nemesis.KeyOf(fault.Keys, e.key.text)
 		switch {
 		case e.key.text == fault.Name:
+			step.Target = r.target(e, fault.Link)
 		case !known:
 			r.unknown(e.key, slices.Concat(keysOf(&step), nemesis.KeyNames(fault.Keys)), "keys", "%s has no key %q", fault.Name, e.key.text)
 		default:
-			if w, ok := r.option(e, &step.Options); ok && key.Takes == nemesis.TakesRole {
+			if w := r.option(e, &step.Options); key.Takes == nemesis.TakesRole {
 				r.role(w.text, w.at)
 			}
 		}
 	})
-	if len(r.errs) > before {
-		return step
-	}
 	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
 		if span != nil && span.From == 0 {
 			r.fail(r.where[list.get(key).path], "", "%s: a duration above 0s is needed", key)
 		}
 	}
 	r.starts(step, list)
-	if _, err := fault.New(step); err != nil && len(r.errs) == before {
+	if _, err := fault.New(step); err != nil {
 		r.checked(item.path, strikes.key.at, err)
 	}
 	return step
@@ -108,7 +99,7 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 }
 
 // faultOf finds the only key that is a fault's name.
-func (r *reader) faultOf(list entries, at place) (entry, bool) {
+func (r *reader) faultOf(list entries, at place) entry {
 	var found, others []entry
 	for _, e := range list {
 		if _, ok := nemesis.Find(e.key.text); ok {
@@ -120,23 +111,19 @@ func (r *reader) faultOf(list entries, at place) (entry, bool) {
 	faults := sorted(nemesis.All(), faultName)
 	switch {
 	case len(found) == 1:
-		return found[0], true
 	case len(found) > 1:
 		r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
 	case len(others) > 0:
 		r.unknown(others[0].key, faults, "faults", "no fault is named %q", others[0].key.text)
-	case len(r.errs) == 0 || len(list) > 0:
+	default:
 		r.fail(at, "faults: "+strings.Join(faults, ", "), "the step names no fault")
 	}
-	return entry{}, false
+	return found[0]
 }
 
 // target reads the target of a fault: a role or a link.
 func (r *reader) target(e entry, link bool) string {
-	w, ok := r.text(e)
-	if !ok {
-		return ""
-	}
+	w := r.text(e)
 	arrow := "<->"
 	if !strings.Contains(w.text, arrow) {
 		arrow = "->"
@@ -171,6 +158,5 @@ func (r *reader) role(text string, at place) {
 			written = text // with its article
 		}
 		r.fail(at, suggest(end, roles, "roles"), "no role is named %q", written)
-		return
 	}
 }

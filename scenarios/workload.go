@@ -10,34 +10,31 @@ import (
 // workload reads `counter` or `{counter: {clients: 8, ...}}`.
 func (r *reader) workload(w *Workload, e entry) {
 	if !isMap(e.value) {
-		if name, ok := r.text(e); ok {
-			r.workloadName(w, name)
-		}
+		r.workloadName(w, r.text(e))
 		return
 	}
 	list := r.entries(e.value, e.path, "workload")
-	switch {
-	case len(list) == 0 || !r.workloadName(w, list[0].key):
-	case len(list) > 1:
-		r.fail(list[1].key.at, fmt.Sprintf("indent the keys of %s further", w.Name), "a scenario has one workload")
-	default:
-		r.fields(r.entries(list[0].value, e.path, w.Name), w, func(e entry) {
-			r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
-		})
+	if len(list) == 0 {
+		return
 	}
+	r.workloadName(w, list[0].key)
+	if len(list) > 1 {
+		r.fail(list[1].key.at, fmt.Sprintf("indent the keys of %s further", w.Name), "a scenario has one workload")
+	}
+	r.fields(r.entries(list[0].value, e.path, w.Name), w, func(e entry) {
+		r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
+	})
 }
 
-func (r *reader) workloadName(w *Workload, name word) bool {
+func (r *reader) workloadName(w *Workload, name word) {
 	if _, ok := workloads.Find(name.text); !ok {
 		hint := suggest(name.text, sorted(workloads.All(), workName), "workloads")
 		if _, near := catalog.Nearest(name.text, keysOf(w)); near {
 			hint = "begin with the workload's name, as `counter: {clients: 8}`"
 		}
 		r.fail(name.at, hint, "no workload is named %q", name.text)
-		return false
 	}
 	w.Name = name.text
-	return true
 }
 
 // Params returns the settings for the workload.
