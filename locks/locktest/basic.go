@@ -40,9 +40,7 @@ var basicRules = []Rule{
 		return give(ctx, theirs)
 	}},
 	{"one-of-1000", "of 1,000 concurrent requests exactly one is granted", func(ctx context.Context, b *bench) error {
-		if b.OnlyWaits {
-			return neverRefuses
-		}
+		needs(!b.OnlyWaits, neverRefuses)
 		const clients, each = 10, 100
 		var wg sync.WaitGroup
 		var granted, refused atomic.Int64
@@ -122,9 +120,7 @@ var basicRules = []Rule{
 		return nil
 	}},
 	{"no-residue", "no key is left in the server after 200 names were locked and released", func(ctx context.Context, b *bench) error {
-		if b.Server == nil {
-			return notClaimed("needs a look into the server")
-		}
+		needs(b.Server != nil, "needs a look into the server")
 		l := get(b.open(ctx))
 		must(b.forget(ctx))
 		for i := range 200 {

@@ -93,6 +93,13 @@ func must(err error) {
 	}
 }
 
+// needs leaves the rule out if a condition is not met.
+func needs(met bool, why notClaimed) {
+	if !met {
+		must(why)
+	}
+}
+
 // get returns a value, or ends the rule with err.
 func get[T any](v T, err error) T {
 	must(err)
@@ -262,6 +269,24 @@ func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (
 			return nil, &undecided{fmt.Errorf("%w; the last answer was: %w", ended, err)}
 		}
 	}
+}
+
+// freed returns the lease of l, which must get the lock after no more than d.
+func (b *bench) freed(ctx context.Context, l locks.Locker, d time.Duration, why string) locks.Lease {
+	lease, err := poll(ctx, l, b.ask(long, 0), time.Now().Add(d+Late))
+	if err != nil {
+		must(fmt.Errorf("%s: %w", why, err))
+	}
+	return lease
+}
+
+// served returns the lease of a waiter that must get the lock now.
+func served(waiter <-chan asked, why, but string) locks.Lease {
+	a := get(within(waiter, Late, why))
+	if a.err != nil {
+		must(unless(a.err, locks.ErrTaken, why+but))
+	}
+	return a.lease
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

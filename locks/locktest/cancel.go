@@ -29,16 +29,12 @@ var cancelRules = []Rule{
 		return b.cancelled(ctx, cancelCase{what: "asking for a free lock", ask: b.ask(cancelLease, 0)})
 	}},
 	{"cancelled-waiting", "a waiter whose context ends in any phase leaves nothing behind, in no queue either", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
+		needs(b.Claims.Waits, noWaiting)
 		held := b.ask(long, 0)
 		return b.cancelled(ctx, cancelCase{what: "waiting for a lock", ask: b.ask(cancelLease, time.Minute), held: &held})
 	}},
 	{"cancelled-several", "a client that has one of two names and waits for the other releases the first when its context ends", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Several || !b.Claims.Waits {
-			return notClaimed("waiting for several names is not claimed")
-		}
+		needs(b.Claims.Several && b.Claims.Waits, "waiting for several names is not claimed")
 		both, second := b.ask(cancelLease, time.Minute), b.ask(long, 0)
 		both.Keys = []string{b.key + "-a", b.key + "-b"}
 		second.Keys = both.Keys[1:]
@@ -108,9 +104,7 @@ type cancelBench struct {
 }
 
 func (b *bench) cancelBench(ctx context.Context) *cancelBench {
-	if b.OpenThrough == nil {
-		must(notClaimed("needs access to the client's connections"))
-	}
+	needs(b.OpenThrough != nil, "needs access to the client's connections")
 	x, z := b.two(ctx)
 	y, tap, err := b.openTapped(ctx)
 	must(err)

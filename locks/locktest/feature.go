@@ -11,9 +11,7 @@ import (
 
 var reentryRules = []Rule{
 	{"reentry", "the same owner is granted the lock again, and holds until its last release", func(ctx context.Context, b *bench) error {
-		if !b.is("reentrant") {
-			return notClaimed("re-entry is not claimed")
-		}
+		needs(b.is("reentrant"), "re-entry is not claimed")
 		x, y := b.two(ctx)
 		mine, other := owned(b.ask(long, 0), "one"), owned(b.ask(long, 0), "two")
 		outer := required(take(ctx, x, mine, "the lock is free"))
@@ -29,9 +27,7 @@ var reentryRules = []Rule{
 		return give(ctx, next)
 	}},
 	{"reentry-expiry", "holds that are not released end together with the lease", func(ctx context.Context, b *bench) error {
-		if !b.is("reentrant") {
-			return notClaimed("re-entry is not claimed")
-		}
+		needs(b.is("reentrant"), "re-entry is not claimed")
 		x, y := b.leased(ctx)
 		mine := owned(b.ask(short, 0), "one")
 		for range 2 {
@@ -45,9 +41,7 @@ var reentryRules = []Rule{
 
 var featureRules = []Rule{
 	{"shared", "readers share the lock; a writer has it alone, and may read", func(ctx context.Context, b *bench) error {
-		if !b.is("rw") {
-			return notClaimed("a shared mode is not claimed")
-		}
+		needs(b.is("rw"), "a shared mode is not claimed")
 		x, y := b.two(ctx)
 		write := b.ask(long, 0)
 		read := write
@@ -71,9 +65,7 @@ var featureRules = []Rule{
 		return errors.Join(give(ctx, r), give(ctx, z))
 	}},
 	{"tokens", "each grant has a higher token than the one before", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Fenced {
-			return notClaimed("fencing tokens are not claimed")
-		}
+		needs(b.Claims.Fenced, "fencing tokens are not claimed")
 		x, y := b.two(ctx)
 		last := uint64(0)
 		for i, l := range []locks.Locker{x, y, x, x, y} {
@@ -143,9 +135,7 @@ var misuseRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"no-lease", "a lock whose holds end with a connection refuses a request for a lease, and takes nothing", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Leaseless() {
-			return notClaimed("the lock does not claim to end with its connection only")
-		}
+		needs(b.Claims.Leaseless(), "the lock does not claim to end with its connection only")
 		x, y := b.two(ctx)
 		asked := b.ask(0, 0)
 		asked.TTL = long
@@ -158,9 +148,7 @@ var misuseRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"no-wait", "a lock that does not claim to wait refuses a request to wait, and takes nothing", func(ctx context.Context, b *bench) error {
-		if b.Claims.Waits {
-			return notClaimed("it claims to wait")
-		}
+		needs(!b.Claims.Waits, "it claims to wait")
 		x, y := b.two(ctx)
 		const say = "it does not claim `waits`: answer `unsupported`, or claim it; in answer to a wait"
 		lease, err := x.Acquire(ctx, b.ask(long, short))

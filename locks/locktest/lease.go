@@ -17,11 +17,7 @@ var leaseRules = []Rule{
 		x, y := b.leased(ctx)
 		start := time.Now()
 		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
-		answered := time.Now()
-		lease, err := poll(ctx, y, b.ask(long, 0), answered.Add(short+Late))
-		if err != nil {
-			return fmt.Errorf("a lease of %v should be over: %w", short, err)
-		}
+		lease := b.freed(ctx, y, short, fmt.Sprintf("a lease of %v should be over", short))
 		// The server counts from after start.
 		if held := time.Since(start); held < short-clockSlack {
 			return fmt.Errorf("a lease of %v was over after %v: two clients hold it", short, held)
@@ -32,11 +28,7 @@ var leaseRules = []Rule{
 		x, y := b.leased(ctx)
 		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
 		_ = x.Close()
-		lease, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
-		if err != nil {
-			return fmt.Errorf("the holder is gone and its lease of %v over: %w", short, err)
-		}
-		return give(ctx, lease)
+		return give(ctx, b.freed(ctx, y, short, fmt.Sprintf("the holder is gone and its lease of %v over", short)))
 	}},
 	{"release-after-expiry", "a release after the end of the lease reports that the lock was not held", func(ctx context.Context, b *bench) error {
 		x, y := b.leased(ctx)
@@ -69,9 +61,7 @@ var leaseRules = []Rule{
 		const first = 5 * short // long enough for a busy machine to renew it
 		lease := required(take(ctx, x, b.ask(first, 0), "the lock is free"))
 		renewer, ok := lease.(locks.Renewer)
-		if !ok {
-			return notClaimed("leases cannot be renewed")
-		}
+		needs(ok, "leases cannot be renewed")
 		switch err := renewer.Renew(ctx, long); {
 		case errors.Is(err, locks.ErrUnsupported):
 			return notClaimed(fmt.Sprintf("not offered: %v", err))
@@ -83,10 +73,7 @@ var leaseRules = []Rule{
 		if err := renewer.Renew(ctx, short); err != nil {
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
-		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(short+Late))
-		if err != nil {
-			return fmt.Errorf("the renewal was for %v: %w", short, err)
-		}
+		next := b.freed(ctx, y, short, fmt.Sprintf("the renewal was for %v", short))
 		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
 			return fmt.Errorf("renew a lock that another client holds: want %q, got %v", locks.ErrNotHeld, err)
 		}
@@ -101,16 +88,10 @@ var leaseRules = []Rule{
 			must(sleep(ctx, by/20))
 		}
 		_ = x.Close()
-		next, err := poll(ctx, y, b.ask(long, 0), time.Now().Add(by+Late))
-		if err != nil {
-			return fmt.Errorf("its holder is gone, and no other client should renew it: %w", err)
-		}
-		return give(ctx, next)
+		return give(ctx, b.freed(ctx, y, by, "its holder is gone, and no other client should renew it"))
 	}},
 	{"renewal-margin", "the library renews a lease before three quarters of it are over", func(ctx context.Context, b *bench) error {
-		if b.Server == nil {
-			return notClaimed("needs a count of commands")
-		}
+		needs(b.Server != nil, "needs a count of commands")
 		x := get(b.open(ctx))
 		lease, by := b.renewed(ctx, x)
 		n, err := b.renewals(ctx, by)
@@ -126,26 +107,17 @@ var leaseRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"watchdog-ends", "no lease is renewed after its release", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Bounded {
-			return notClaimed("the next lease would also be renewed, so none ends by itself")
-		}
+		needs(b.Claims.Bounded, "the next lease would also be renewed, so none ends by itself")
 		x, y := b.two(ctx)
 		lease, by := b.renewed(ctx, x)
 		must(give(ctx, lease))
 		next := get(take(ctx, y, b.ask(by, 0), "it was released"))
-		third, err := poll(ctx, x, b.ask(long, 0), time.Now().Add(by+Late))
-		if err != nil {
-			return fmt.Errorf("the next client's lease of %v should be over: %w", by, err)
-		}
+		third := b.freed(ctx, x, by, fmt.Sprintf("the next client's lease of %v should be over", by))
 		return errors.Join(notHeld(ctx, next, "its lease is over"), give(ctx, third))
 	}},
 	{"loss-notice", "the holder of a renewed lease is notified when the lease is lost", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Watched {
-			return notClaimed("no notice of loss is claimed")
-		}
-		if b.Server == nil {
-			return notClaimed("needs access to the server")
-		}
+		needs(b.Claims.Watched, "no notice of loss is claimed")
+		needs(b.Server != nil, "needs access to the server")
 		x := get(b.open(ctx))
 		lease, by := b.renewed(ctx, x)
 		w, ok := lease.(locks.Watched)
@@ -203,9 +175,7 @@ func (b *bench) renewals(ctx context.Context, by time.Duration) (n int, err erro
 
 // leased opens two clients of a lock whose leases end by themselves.
 func (b *bench) leased(ctx context.Context) (x, y locks.Locker) {
-	if !b.Claims.Bounded {
-		must(notClaimed("leases of its own are not claimed"))
-	}
+	needs(b.Claims.Bounded, "leases of its own are not claimed")
 	return b.two(ctx)
 }
 
@@ -214,9 +184,7 @@ const watchableMax = 5 * time.Second
 
 // renewed takes the lock without a ttl.
 func (b *bench) renewed(ctx context.Context, l locks.Locker) (lease locks.Lease, by time.Duration) {
-	if !b.Claims.Renewed {
-		must(notClaimed("renewal by the library is not claimed"))
-	}
+	needs(b.Claims.Renewed, "renewal by the library is not claimed")
 	lease = required(take(ctx, l, b.ask(0, 0), "the lock is free"))
 	r, ok := lease.(locks.Renewed)
 	if !ok {

@@ -14,12 +14,8 @@ const noWaiting = notClaimed("waiting is not claimed")
 
 var waitRules = []Rule{
 	{"wait-kept", "a waiter is refused when its wait is over: not earlier, and not much later", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
-		if b.OnlyWaits {
-			return neverRefuses
-		}
+		needs(b.Claims.Waits, noWaiting)
+		needs(!b.OnlyWaits, neverRefuses)
 		x, y := b.two(ctx)
 		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		start := time.Now()
@@ -37,22 +33,14 @@ var waitRules = []Rule{
 		return give(ctx, lease)
 	}},
 	{"wait-served", "a waiter gets the lock when it is released, whatever was left of the lease", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
+		needs(b.Claims.Waits, noWaiting)
 		x, y := b.two(ctx)
 		lease, waiter := b.waiting(ctx, x, y)
 		must(give(ctx, lease))
-		a := get(within(waiter, Late, "the lock was released while another waited"))
-		if a.err != nil {
-			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, but the waiter got")
-		}
-		return give(ctx, a.lease)
+		return give(ctx, served(waiter, "the lock was released while another waited", ", but the waiter got"))
 	}},
 	{"wait-expired", "a waiter gets the lock when the holder's lease is over", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
+		needs(b.Claims.Waits, noWaiting)
 		x, y := b.leased(ctx)
 		start := time.Now()
 		required(take(ctx, x, b.ask(short, 0), "the lock is free"))
@@ -71,14 +59,9 @@ var waitRules = []Rule{
 		return give(ctx, a.lease)
 	}},
 	{"wait-quiet", "a waiter on a held lock sends nothing while it waits", func(ctx context.Context, b *bench) error {
-		switch {
-		case !b.Claims.Waits:
-			return noWaiting
-		case !b.Quiet:
-			return notClaimed("it is not claimed that waiters are woken")
-		case b.Server == nil:
-			return notClaimed("needs a count of commands")
-		}
+		needs(b.Claims.Waits, noWaiting)
+		needs(b.Quiet, "it is not claimed that waiters are woken")
+		needs(b.Server != nil, "needs a count of commands")
 		x, y := b.two(ctx)
 		lease, waiter := b.waiting(ctx, x, y)
 		before := get(b.commands(ctx))
@@ -88,16 +71,10 @@ var waitRules = []Rule{
 			return fmt.Errorf("%d commands within %v, want none: it polls", after-before, 2*short)
 		}
 		must(give(ctx, lease))
-		a := get(within(waiter, Late, "the lock was released while another waited"))
-		if a.err != nil {
-			return unless(a.err, locks.ErrTaken, "the lock was released while another waited, but the waiter got")
-		}
-		return give(ctx, a.lease)
+		return give(ctx, served(waiter, "the lock was released while another waited", ", but the waiter got"))
 	}},
 	{"wait-shared", "several waiters of one client are all served", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
+		needs(b.Claims.Waits, noWaiting)
 		x, y := b.two(ctx)
 		lease, first := b.waiting(ctx, x, y)
 		waiters := []<-chan asked{first}
@@ -126,9 +103,7 @@ var waitRules = []Rule{
 		return errors.Join(errs...)
 	}},
 	{"wait-cancelled", "a waiter whose context ends leaves at once, and nothing behind", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Waits {
-			return noWaiting
-		}
+		needs(b.Claims.Waits, noWaiting)
 		x, y := b.two(ctx)
 		z := get(b.open(ctx))
 		impatient, stop := context.WithCancel(ctx)
@@ -145,16 +120,10 @@ var waitRules = []Rule{
 			}
 		}
 		must(give(ctx, lease))
-		next, err := poll(ctx, z, b.ask(long, 0), time.Now().Add(Late))
-		if err != nil {
-			return fmt.Errorf("the lock is free, but blocked by a waiter that gave up: %w", err)
-		}
-		return give(ctx, next)
+		return give(ctx, b.freed(ctx, z, 0, "the lock is free, but blocked by a waiter that gave up"))
 	}},
 	{"fair", "waiters are served in the order of their requests", func(ctx context.Context, b *bench) error {
-		if !b.Claims.Fair {
-			return notClaimed("fairness is not claimed")
-		}
+		needs(b.Claims.Fair, "fairness is not claimed")
 		x := get(b.open(ctx))
 		held := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
 		var waiters []<-chan asked
@@ -166,11 +135,7 @@ var waitRules = []Rule{
 		}
 		for i, waiter := range waiters {
 			must(give(ctx, held))
-			a := get(within(waiter, Late, fmt.Sprintf("it is waiter %d's turn", i+1)))
-			if a.err != nil {
-				return unless(a.err, locks.ErrTaken, fmt.Sprintf("it is waiter %d's turn", i+1))
-			}
-			held = a.lease
+			held = served(waiter, fmt.Sprintf("it is waiter %d's turn", i+1), "")
 		}
 		return give(ctx, held)
 	}},
