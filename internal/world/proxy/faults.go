@@ -74,14 +74,14 @@ func (p *Proxy) Shape(_ context.Context, links []world.Link, d world.Delay) erro
 		return fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", d.By, d.Jitter)
 	}
 	// The jitter is random and does not depend on the seed, like arrival times in a real network.
-	return p.addToxic(links, toxic{"latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(d.By), wholeMs(d.Jitter))})
+	return p.setToxic(links, "latency", fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(d.By), wholeMs(d.Jitter)))
 }
 
 func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // Unshape ends Shape and delivers delayed bytes at once, in order.
 func (p *Proxy) Unshape(_ context.Context, links []world.Link) error {
-	return p.removeToxic(links, "latency")
+	return p.setToxic(links, "latency", "")
 }
 
 // Throttle limits each connection on the links to a rate, rounded down to toxiproxy's unit, whole
@@ -91,37 +91,17 @@ func (p *Proxy) Throttle(_ context.Context, links []world.Link, bytesPerSecond i
 	if kilobytes < 1 {
 		return fmt.Errorf("let %d bytes a second through links: 1000 are the least", bytesPerSecond)
 	}
-	return p.addToxic(links, toxic{"bandwidth", fmt.Sprintf(`{"rate":%d}`, kilobytes)})
+	return p.setToxic(links, "bandwidth", fmt.Sprintf(`{"rate":%d}`, kilobytes))
 }
 
 // Unthrottle ends Throttle and delivers waiting bytes at once, in order.
 func (p *Proxy) Unthrottle(_ context.Context, links []world.Link) error {
-	return p.removeToxic(links, "bandwidth")
+	return p.setToxic(links, "bandwidth", "")
 }
 
-func (p *Proxy) addToxic(links []world.Link, t toxic) error {
-	states, err := p.find(links)
-	if err != nil {
-		return err
-	}
-	for _, l := range states {
-		if err := l.addToxic(t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *Proxy) removeToxic(links []world.Link, kind string) error {
-	states, err := p.find(links)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, l := range states {
-		errs = append(errs, l.removeToxic(kind))
-	}
-	return errors.Join(errs...)
+// setToxic replaces the toxic of a kind on each of the links.
+func (p *Proxy) setToxic(links []world.Link, kind, attributes string) error {
+	return p.each(links, func(l *link) error { return l.setToxic(kind, attributes) })
 }
 
 // Lost returns how many bytes were dropped on a link.
@@ -132,14 +112,19 @@ func (p *Proxy) Lost(at world.Link) int64 {
 }
 
 func (p *Proxy) change(links []world.Link, f func(*state)) error {
-	states, err := p.find(links)
-	if err != nil {
-		return err
-	}
-	for _, l := range states {
+	return p.each(links, func(l *link) error {
 		l.change(f)
+		return nil
+	})
+}
+
+// each calls f with each of the links, or with none if one is unknown.
+func (p *Proxy) each(links []world.Link, f func(*link) error) error {
+	found, err := p.find(links)
+	for _, l := range found {
+		err = errors.Join(err, f(l))
 	}
-	return nil
+	return err
 }
 
 // find rejects unknown names: a fault on a misspelt link would have no effect and look as if the

@@ -26,8 +26,7 @@ type link struct {
 	server    *toxiproxy.ApiServer
 	toxiproxy *toxiproxy.Proxy
 	streams   atomic.Int64 // names the toxic links, whose names must differ
-	toxicMu   sync.Mutex
-	active    map[string]bool // by type; guarded by toxicMu
+	toxicMu   sync.Mutex   // held while toxics change
 }
 
 // state is immutable: a change replaces it and closes changed.
@@ -45,7 +44,7 @@ func (s *state) held() bool { return s.cut || s.frozen }
 const removeLimit = 10 * time.Second
 
 func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
-	l := &link{at: at, server: server, toxiproxy: toxiproxy.NewProxy(server, at.String(), "", ""), active: map[string]bool{}}
+	l := &link{at: at, server: server, toxiproxy: toxiproxy.NewProxy(server, at.String(), "", "")}
 	l.state.Store(&state{changed: make(chan struct{})})
 	return l
 }
@@ -68,55 +67,30 @@ func (l *link) carry(from *source, to *queue) {
 	l.toxiproxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
 }
 
-// toxic is a toxiproxy toxic with its attributes in JSON. A link has at most one of a kind.
-type toxic struct{ kind, attributes string }
-
-// addToxic replaces the link's toxic of this kind.
-func (l *link) addToxic(t toxic) error {
+// setToxic replaces the toxic of a kind by one with these attributes in JSON, or by none if they are empty. The
+// bytes that the old one delayed are delivered at once, in order.
+func (l *link) setToxic(kind, attributes string) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
 	// Updating a toxic in place races with its streams, which still read it.
-	if err := l.remove(t.kind); err != nil {
-		return err
-	}
-	text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":"upstream","toxicity":1,"attributes":%s}`, t.kind, t.kind, t.attributes)
-	if _, err := l.toxiproxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-		return fmt.Errorf("%s of %s: %w", t.kind, l.at, err)
-	}
-	l.active[t.kind] = true
-	return nil
-}
-
-// removeToxic removes a toxic. The bytes that it delayed are delivered at once, in order.
-func (l *link) removeToxic(kind string) error {
-	l.toxicMu.Lock()
-	defer l.toxicMu.Unlock()
-	return l.remove(kind)
-}
-
-// remove is removeToxic with toxicMu held.
-func (l *link) remove(kind string) error {
-	if !l.active[kind] {
-		return nil
-	}
 	removed := make(chan error, 1)
-	go func() {
-		err := l.toxiproxy.Toxics.RemoveToxic(quiet, kind)
-		if errors.Is(err, toxiproxy.ErrToxicNotFound) {
-			err = nil
-		}
-		removed <- err
-	}()
+	go func() { removed <- l.toxiproxy.Toxics.RemoveToxic(quiet, kind) }()
 	limit := time.NewTimer(removeLimit)
 	defer limit.Stop()
 	select {
 	case err := <-removed:
-		if err != nil {
+		if err != nil && !errors.Is(err, toxiproxy.ErrToxicNotFound) {
 			return fmt.Errorf("end the %s of %s: %w", kind, l.at, err)
 		}
-		delete(l.active, kind)
-		return nil
 	case <-limit.C:
 		return fmt.Errorf("end the %s of %s: not done after %v", kind, l.at, removeLimit)
 	}
+	if attributes == "" {
+		return nil
+	}
+	text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":"upstream","toxicity":1,"attributes":%s}`, kind, kind, attributes)
+	if _, err := l.toxiproxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+		return fmt.Errorf("%s of %s: %w", kind, l.at, err)
+	}
+	return nil
 }

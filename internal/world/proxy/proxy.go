@@ -287,7 +287,7 @@ func (p *Proxy) Close() error {
 	// Without this, Close would wait as long as the longest delay.
 	var errs []error
 	for _, l := range links {
-		errs = append(errs, l.removeToxic("latency"), l.removeToxic("bandwidth"))
+		errs = append(errs, l.setToxic("latency", ""), l.setToxic("bandwidth", ""))
 	}
 	p.wg.Wait()
 	return errors.Join(errs...)
