@@ -29,12 +29,9 @@ var _ cluster.ClockSetter = (*node)(nil)
 // with all changes by the service.
 type node struct {
 	service.Node
-	owners  *process.Owners
-	dir     *process.Dir // of the cluster
-	program program
+	backend *backend
 	real    netip.AddrPort // where it listens and dials from
 	data    string         // the directory of its data
-	seed    string         // the initial data; empty: none
 	seeded  bool           // the initial data was copied
 	log     *process.Log
 	env     []string // nil: this process's own
@@ -50,12 +47,9 @@ func (b *backend) addNode(n service.Node, k int) error {
 	dir := filepath.Join(c.Dir.Path, n.Name)
 	node := &node{
 		Node:    n,
-		owners:  c.Owners,
-		dir:     c.Dir,
-		program: b.program,
+		backend: b,
 		real:    netip.AddrPortFrom(b.block.real(k), b.port),
 		data:    filepath.Join(dir, "data"),
-		seed:    b.seed,
 	}
 	place := c.PlaceFor(n)
 	place.Bind, place.Port, place.Announced = node.real.Addr(), b.port, netip.AddrPortFrom(b.block.announced(k), b.port)
@@ -69,7 +63,7 @@ func (b *backend) addNode(n service.Node, k int) error {
 	if err := os.MkdirAll(place.Data, 0o755); err != nil {
 		return fmt.Errorf("make the directory of %s: %w", n.Name, err)
 	}
-	if err := node.program.give(dir); err != nil {
+	if err := b.program.give(dir); err != nil {
 		return fmt.Errorf("give the directory of %s to another user: %w", n.Name, err)
 	}
 	if c.Preload != "" && n.Role == service.Data {
@@ -106,7 +100,7 @@ func (n *node) Write(_ context.Context, files map[string]string) error {
 	for path, text := range files {
 		err := os.WriteFile(path, []byte(text), 0o644)
 		if err == nil {
-			err = n.program.give(path)
+			err = n.backend.program.give(path)
 		}
 		if err != nil {
 			return fmt.Errorf("write the configuration of %s: %w", n.Name, err)
@@ -131,18 +125,18 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 			return err
 		}
 	}
-	cmd := exec.Command(n.program.path, n.program.with(p.Args)...)
-	n.program.credit(cmd)
+	cmd := exec.Command(n.backend.program.path, n.backend.program.with(p.Args)...)
+	n.backend.program.credit(cmd)
 	cmd.Dir, cmd.Env = n.data, n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	started, err := n.owners.Start(n.Name, cmd)
+	started, err := n.backend.cluster.Owners.Start(n.Name, cmd)
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	n.process = started
 	n.mu.Unlock()
-	return n.dir.NoteServer(started)
+	return n.backend.cluster.Dir.NoteServer(started)
 }
 
 // latest returns the process of the last launch; nil: there was none.
@@ -229,7 +223,7 @@ func (n *node) wipe() error {
 	}
 	err := os.Mkdir(n.data, 0o755)
 	if err == nil {
-		err = n.program.give(n.data)
+		err = n.backend.program.give(n.data)
 	}
 	if err != nil {
 		return fmt.Errorf("wipe the data of %s: %w", n.Name, err)

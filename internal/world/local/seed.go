@@ -54,11 +54,11 @@ func lastOf(out []byte) []byte { return out[max(0, len(out)-500):] }
 
 // copySeed replaces a node's data by the initial data.
 func (n *node) copySeed() error {
-	if n.seed == "" {
+	if n.backend.seed == "" {
 		return nil
 	}
 	// cp keeps modes and owners.
-	out, err := output.Combined(exec.Command("cp", "-a", n.seed+"/.", n.data))
+	out, err := output.Combined(exec.Command("cp", "-a", n.backend.seed+"/.", n.data))
 	if err != nil {
 		return fmt.Errorf("copy the data with which %s begins: %w: %s", n.Name, err, lastOf(out))
 	}
