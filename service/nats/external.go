@@ -67,15 +67,14 @@ func look(ctx context.Context, addr string, as service.Credentials, dial service
 // external are external servers, which have fewer abilities. All requests are such that any client may
 // send them. They do not show the leader of the metadata.
 type external struct {
-	service.Servers
-	own     *servers
+	*servers
 	buckets *service.Cluster // decides who leads the bucket of the run
 	prefix  string
 }
 
 func openExternal(site service.Site, prefix string, h service.Host) service.ExternalServers {
 	g := newServers(site.Topology, h, site.Logins[service.Data])
-	f := external{Servers: g, own: g, prefix: prefix}
+	f := external{servers: g, prefix: prefix}
 	f.buckets = service.NewCluster(site.Topology, h, f.state)
 	can := service.Abilities{LeaderOf: f.LeaderOf, FollowersOf: g.FollowersOf}
 	return service.ExternalServers{Servers: f, Under: f.Under, Clear: f.Clear, ByHand: f.ByHand, Can: can}
@@ -90,7 +89,7 @@ func (f external) bucket() string { return inName(f.prefix) + bucketName }
 // Params returns the bucket of the run and the login of clients.
 func (f external) Params() map[string]string {
 	params := map[string]string{Bucket: f.bucket()}
-	switch login := f.own.login; {
+	switch login := f.login; {
 	case login.User != "":
 		params[User], params[Password] = login.User, login.Password
 	case login.Password != "":
@@ -102,7 +101,7 @@ func (f external) Params() map[string]string {
 // state returns the leader of the bucket of the run in the view of a node. There is none before there is
 // a bucket.
 func (f external) state(ctx context.Context, node string) (s service.State, err error) {
-	err = f.own.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
+	err = f.js(ctx, service.AskLimit, node, func(ctx context.Context, conn *nats.Conn, js jetstream.JetStream) error {
 		s.ID = conn.ConnectedServerName()
 		stream, err := js.Stream(ctx, bucketPrefix+f.bucket())
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -135,7 +134,7 @@ func (f external) Leader(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the bucket %s: %w", f.bucket(), err)
 	}
-	if len(f.Nodes()) > 1 && !f.own.Host.Status(leader).Running {
+	if len(f.Nodes()) > 1 && !f.Host.Status(leader).Running {
 		return "", fmt.Errorf("the bucket %s has no leader: %s is down", f.bucket(), leader)
 	}
 	return leader, nil
@@ -173,7 +172,7 @@ func matching(ctx context.Context, js jetstream.JetStream, accepts func(bucket s
 // Under searches the names of buckets.
 func (f external) Under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	var found []string
-	node, err := f.own.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
+	node, err := f.anywhere(ctx, service.AskLimit, func(ctx context.Context, js jetstream.JetStream) (err error) {
 		found, err = matching(ctx, js, func(bucket string) bool { return strings.Contains(bucket, inName(text)) })
 		return err
 	})
@@ -188,7 +187,7 @@ const clearLimit = 20 * time.Second
 
 // Clear removes the bucket of the run, and buckets of guests whose names begin with the same prefix.
 func (f external) Clear(ctx context.Context) (n int, err error) {
-	_, err = f.own.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
+	_, err = f.anywhere(ctx, clearLimit, func(ctx context.Context, js jetstream.JetStream) error {
 		all, err := matching(ctx, js, func(bucket string) bool { return strings.HasPrefix(bucket, inName(f.prefix)) })
 		if err != nil {
 			return err
