@@ -158,8 +158,8 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		return n.refuse(p, name, args)
 	}
 	if !s.control && n.cluster.unknownScript(name, args) {
-		n.cluster.host.Fault("%s was sent a script that was never compared with a real server: %.120q; "+
-			"have it tried in the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
+		n.cluster.host.Fault("%s received a script that was never compared with a real server: %.120q; "+
+			"add it to the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
 		p.WriteError("ERR the simulation does not know this script")
 		return true
 	}
@@ -391,6 +391,6 @@ func (n *node) refuse(p *server.Peer, name string, args []string) bool {
 
 // refused ends the run: see [covered].
 func (c *cluster) refused(server, what string) {
-	c.host.Fault("%s was asked for what the simulated server is not known to do as a real one does: %.120q; "+
-		"run the lock on real servers, with --world local; who works on lockbench may add it to the conformance file and to the covered commands", server, what)
+	c.host.Fault("%s received a command that was never compared with a real server: %.120q; run the lock on real servers, with --world local, "+
+		"or add the command to the conformance file and to the covered commands of lockbench", server, what)
 }

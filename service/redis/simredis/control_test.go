@@ -2,6 +2,7 @@ package simredis
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,53 @@ func TestKeeper(t *testing.T) {
 		kept, err := c.servers.Abilities().Kept(ctx)
 		if err != nil || kept["a"] < 8*time.Second || kept["b"] != service.Forever {
 			t.Errorf("kept %v (%v); expected the longest of a, and b", kept, err)
+		}
+	})
+}
+
+// The control code of real servers gives orders to simulated ones, which takes no time.
+func TestOrders(t *testing.T) {
+	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		order := func(name string, to service.OrderArgs) error {
+			began := time.Now()
+			err := c.servers.Abilities().Orders[name](ctx, to)
+			if d := time.Since(began); d != 0 {
+				t.Errorf("%s took %v", name, d)
+			}
+			return err
+		}
+		w, r := talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[1].addr)
+		for _, step := range []struct{ before, order, command, want string }{
+			{"SET k mine PX 10000", service.OrderPoison, "TYPE k", "list"},
+			{"SET stays 1", service.OrderCure, "EXISTS k", ":0"},
+			{"SET k mine PX 10000", service.OrderEvict, "MGET k stays", `[nil, "1"]`},
+			{"SET k mine PX 10000", service.OrderFlush, "DBSIZE", ":0"},
+		} {
+			w.say(step.before)
+			if err := order(step.order, service.OrderArgs{Node: "redis-1", Key: "k"}); err != nil {
+				t.Errorf("%s: %v", step.order, err)
+			}
+			w.wants(step.command, step.want)
+			w.wants("WAIT 2 1000", ":2")
+			r.wants(step.command, step.want)
+		}
+		for name, want := range map[string]string{service.OrderFlush: "READONLY", service.OrderEvict: "only masters evict"} {
+			if err := order(name, service.OrderArgs{Node: "redis-2"}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s on a replica: %v, want %q", name, err, want)
+			}
+		}
+		if err := order(service.OrderBusy, service.OrderArgs{Node: "redis-1", For: 2 * time.Second}); err != nil {
+			t.Error(err)
+		}
+		w.wants("PING", "timeout")
+		if err := c.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "redis-1: it is paused") {
+			t.Errorf("while a server is busy: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if err := c.Healthy(ctx); err != nil {
+			t.Error(err)
 		}
 	})
 }
