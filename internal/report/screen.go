@@ -102,7 +102,7 @@ func (s Screen) table(b *bytes.Buffer) {
 		l := &s.Result.Locks[i]
 		draw(func(j int) string { return row[j] }, func(j int) paint {
 			switch {
-			case Columns[j].Title == verdictTitle:
+			case Columns[j].Title == VerdictTitle:
 				return l.paint()
 			case j == len(Columns)-1:
 				return s.markPaint(l, row[j])

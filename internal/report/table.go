@@ -31,12 +31,11 @@ type Column struct {
 var Columns = []Column{
 	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
 	{"SERVERS", "", false, func(l *Lock) string { return OneLine(l.servers()) }},
-	{verdictTitle, "", false, func(l *Lock) string {
-		if l.Class == checker.NoClass || l.Word() != l.Verdict.String() {
-			return l.Word()
+	{VerdictTitle, "", false, func(l *Lock) string {
+		if class := l.ShownClass(); class != "" { // the padding aligns the classes
+			return pad(l.Word(), len("violated")) + "  " + class
 		}
-		// The padding aligns the classes.
-		return pad(l.Word(), len("violated")) + "  " + l.Class.String()
+		return l.Word()
 	}},
 	{"EPISODES", "", true, func(l *Lock) string {
 		return l.unlessIdle(fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes))
@@ -58,10 +57,11 @@ var Columns = []Column{
 	{"", "", false, func(l *Lock) string { return l.Mark() }},
 }
 
-const (
-	verdictTitle = "VERDICT"
-	missing      = "-" // in place of a figure
-)
+// VerdictTitle is the title of the column with the verdict and its class.
+const VerdictTitle = "VERDICT"
+
+// missing stands in place of a figure.
+const missing = "-"
 
 // cells are the texts of a table, without its head.
 func cells(columns []Column, r *Result) [][]string {
@@ -93,6 +93,14 @@ func (l *Lock) Word() string {
 		return "unsupported"
 	}
 	return l.Verdict.String()
+}
+
+// ShownClass is the class of the verdict. It is empty if there is no verdict.
+func (l *Lock) ShownClass() string {
+	if l.Word() != l.Verdict.String() {
+		return ""
+	}
+	return l.Class.String()
 }
 
 // unlessIdle is a figure, or a dash for a lock that took no part.

@@ -13,8 +13,7 @@ type checkRow struct{ Name, Verdict, Text string }
 
 type group struct {
 	Title   string
-	Total   int
-	Left    int
+	Left    int // findings that are not shown
 	Entries []checker.Finding
 }
 
@@ -35,31 +34,24 @@ func checksOf(l *report.Lock) []checkRow {
 
 // findings are the findings of all checkers by class, the worst first.
 func findings(l *report.Lock) []group {
-	byTitle := map[string]*group{}
-	var order []*group
-	class := map[*group]checker.Class{}
+	var all []group
 	for _, c := range l.Checks {
 		for _, f := range c.Findings {
 			title := cmp.Or(f.Class.String(), f.Rule)
-			g := byTitle[title]
-			if g == nil {
-				g = &group{Title: title}
-				byTitle[title] = g
-				class[g] = f.Class
-				order = append(order, g)
+			i := slices.IndexFunc(all, func(g group) bool { return g.Title == title })
+			if i < 0 {
+				i = len(all)
+				all = append(all, group{Title: title})
 			}
-			g.Total++
-			if len(g.Entries) < report.FindingsMax {
-				g.Entries = append(g.Entries, f)
-			}
+			all[i].Entries = append(all[i].Entries, f)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *group) int { return int(class[b]) - int(class[a]) })
-	out := make([]group, len(order))
-	for i, g := range order {
+	slices.SortStableFunc(all, func(a, b group) int { return cmp.Compare(b.Entries[0].Class, a.Entries[0].Class) })
+	for i := range all {
+		g := &all[i]
 		slices.SortStableFunc(g.Entries, func(a, b checker.Finding) int { return a.Event - b.Event })
-		g.Left = g.Total - len(g.Entries)
-		out[i] = *g
+		g.Left = max(0, len(g.Entries)-report.FindingsMax)
+		g.Entries = g.Entries[:len(g.Entries)-g.Left]
 	}
-	return out
+	return all
 }

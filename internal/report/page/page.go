@@ -80,7 +80,7 @@ func WriteUnfinished(w io.Writer, folder fs.FS, r *report.Result, locks []Lock, 
 		v.Outcome = "ended without a result"
 	}
 	v.Facts = facts(r, report.Seconds(r.DurationS)+" so far")
-	verdict := slices.IndexFunc(report.Columns, func(c report.Column) bool { return c.Title == "VERDICT" })
+	verdict := slices.IndexFunc(report.Columns, func(c report.Column) bool { return c.Title == report.VerdictTitle })
 	for i := range v.Table.Rows {
 		row := &v.Table.Rows[i]
 		if r.Locks[i].Verdict != checker.Violated {

@@ -58,14 +58,6 @@ type cell struct {
 	Right bool
 }
 
-// cellOf separates the class from the verdict.
-func cellOf(text string, right bool) cell {
-	if i := strings.LastIndex(text, "  "); i > 0 && !right {
-		return cell{text[:i], text[i:], right}
-	}
-	return cell{text, "", right}
-}
-
 // newTable makes a table of the locks.
 func newTable(r *report.Result, columns []report.Column) table {
 	var t table
@@ -75,7 +67,11 @@ func newTable(r *report.Result, columns []report.Column) table {
 	for l := range r.All() {
 		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
 		for _, c := range columns {
-			row.Cells = append(row.Cells, cellOf(c.Cell(l), c.Right))
+			text, more := c.Cell(l), ""
+			if c.Title == report.VerdictTitle {
+				text, more = l.Word(), l.ShownClass()
+			}
+			row.Cells = append(row.Cells, cell{text, more, c.Right})
 		}
 		t.Rows = append(t.Rows, row)
 	}
