@@ -208,7 +208,7 @@ func Read(dir string) (*Campaign, error) {
 
 // file writes a file of the campaign's folder atomically.
 func (c *Campaign) file(name string, w func(io.Writer) error) error {
-	return (&report.Bundle{Dir: c.Dir}).Write(name, w)
+	return report.WriteFile(filepath.Join(c.Dir, name), w)
 }
 
 func (c *Campaign) writeJSON() error {

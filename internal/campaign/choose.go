@@ -338,8 +338,9 @@ func chooseScenarios(text string) ([]string, error) {
 
 // lockChoice is the parsed flag --locks.
 type lockChoice struct {
-	globs []string
+	words []string // the globs, and the names of uses
 	used  map[string]bool
+	globs []string
 	uses  []scenarios.LockUse // guests, or locks with options, for every scenario that has their base
 }
 
@@ -354,14 +355,16 @@ func newLockChoice(text string) (*lockChoice, error) {
 			if _, err := path.Match(word, ""); err != nil {
 				return nil, wrong("--locks", fmt.Sprintf("%q is not a glob: %v", word, err), "")
 			}
-			c.globs = append(c.globs, word)
+			c.globs, c.words = append(c.globs, word), append(c.words, word)
 			continue
 		}
 		uses, err := scenarios.ParseLocks(word)
 		if err != nil {
 			return nil, err
 		}
-		c.uses = append(c.uses, uses...)
+		for _, u := range uses {
+			c.uses, c.words = append(c.uses, u), append(c.words, u.Name)
+		}
 	}
 	return c, nil
 }
@@ -409,16 +412,5 @@ func joinsEverywhere(name string) bool {
 
 // unused returns the words that matched no scenario.
 func (c *lockChoice) unused() []string {
-	var out []string
-	for _, g := range c.globs {
-		if !c.used[g] {
-			out = append(out, g)
-		}
-	}
-	for _, u := range c.uses {
-		if !c.used[u.Name] {
-			out = append(out, u.Name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(c.words, func(word string) bool { return c.used[word] })
 }

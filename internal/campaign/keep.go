@@ -64,7 +64,7 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	}
 	var shelf index.Shelf
 	shelf, n.Trouble = index.Nights(nights)
-	if err := (&report.Bundle{Dir: kept}).Write(TrendsFile, func(w io.Writer) error { return site.Nights(w, shelf) }); err != nil {
+	if err := report.WriteFile(filepath.Join(kept, TrendsFile), func(w io.Writer) error { return site.Nights(w, shelf) }); err != nil {
 		return nil, err
 	}
 	if !n.Green() {
@@ -77,7 +77,7 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep the figures of a green campaign: %w", err)
 	}
-	return n, (&report.Bundle{Dir: green}).WriteBytes(File, text)
+	return n, report.WriteText(filepath.Join(green, File), text)
 }
 
 // Green reports whether the next campaigns are compared with this one. A campaign that is worse must not become the

@@ -144,10 +144,12 @@ func (b *Bundle) CreateHistory(lock string) (*os.File, error) {
 }
 
 // WriteScenario writes the scenario of the run.
-func (b *Bundle) WriteScenario(text []byte) error { return b.WriteBytes(ScenarioFile, text) }
+func (b *Bundle) WriteScenario(text []byte) error {
+	return WriteText(filepath.Join(b.Dir, ScenarioFile), text)
+}
 
 // WritePlan writes the plan that was drawn from the seed.
-func (b *Bundle) WritePlan(text []byte) error { return b.WriteBytes(PlanFile, text) }
+func (b *Bundle) WritePlan(text []byte) error { return WriteText(filepath.Join(b.Dir, PlanFile), text) }
 
 // WriteResult writes result.json.
 func (b *Bundle) WriteResult(r *Result) error {
@@ -174,8 +176,17 @@ func (b *Bundle) WriteSummaries(r *Result) error {
 
 // Write writes a file of the bundle atomically.
 func (b *Bundle) Write(name string, write func(io.Writer) error) error {
-	path := filepath.Join(b.Dir, name)
-	temp, err := os.CreateTemp(b.Dir, "."+name+".*.tmp")
+	return WriteFile(filepath.Join(b.Dir, name), write)
+}
+
+// WriteDrawing writes the drawing of a lock.
+func (b *Bundle) WriteDrawing(lock string, draw func(io.Writer) error) error {
+	return b.Write(filepath.Join(FolderName(lock), DrawingFile), draw)
+}
+
+// WriteFile writes a file atomically.
+func WriteFile(path string, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return advise("write", path, err)
 	}
@@ -193,14 +204,9 @@ func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// WriteDrawing writes the drawing of a lock.
-func (b *Bundle) WriteDrawing(lock string, draw func(io.Writer) error) error {
-	return (&Bundle{Dir: filepath.Join(b.Dir, FolderName(lock))}).Write(DrawingFile, draw)
-}
-
-// WriteBytes writes a text as a file of the bundle atomically.
-func (b *Bundle) WriteBytes(name string, text []byte) error {
-	return b.Write(name, func(w io.Writer) error {
+// WriteText writes a text atomically.
+func WriteText(path string, text []byte) error {
+	return WriteFile(path, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -69,7 +69,7 @@ func Write(root string) error {
 		if err != nil {
 			return fmt.Errorf("write the index of %s: %w", root, err)
 		}
-		if err := (&report.Bundle{Dir: root}).Write(File, func(w io.Writer) error { return shelf.write(w, nil) }); err != nil {
+		if err := report.WriteFile(filepath.Join(root, File), func(w io.Writer) error { return shelf.write(w, nil) }); err != nil {
 			return err
 		}
 		before := shelf

@@ -45,7 +45,7 @@ func KeepNight(dir string, started time.Time, seed uint64, results []*report.Res
 		return fmt.Errorf("keep the figures of a night: %w", err)
 	}
 	name := fmt.Sprintf("%s-%d.json", started.UTC().Format("20060102-150405"), seed)
-	if err := (&report.Bundle{Dir: dir}).WriteBytes(name, text); err != nil {
+	if err := report.WriteText(filepath.Join(dir, name), text); err != nil {
 		return err
 	}
 	files, err := nightFiles(dir)
