@@ -84,11 +84,10 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 					return err // before a world is picked: wrong usage starts nothing
 				}
 			}
-			o := f.options(c)
 			if f.named() && !c.Flags().Changed("world") {
 				f.world = "auto"
 			}
-			err := f.reach(&o)
+			o, err := f.where(c)
 			if err != nil {
 				return err
 			}
@@ -103,7 +102,7 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 			if s.entry.Service != "" {
 				o.Services = []string{s.entry.Service}
 			}
-			if s.world, _, err = f.pick(c.Context(), o); err != nil {
+			if s.world, _, err = run.Pick(c.Context(), f.world, o); err != nil {
 				return err
 			}
 			if s.entry.Library != nil {

@@ -27,10 +27,11 @@ func newDoctorCommand() *cobra.Command {
 		Example: "  lockbench doctor\n  lockbench doctor --images redis\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
 		Args:    nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := bases(); err != nil {
+			o, err := f.options(c)
+			if err != nil {
 				return err
 			}
-			if err := f.makeImages(c, images); err != nil {
+			if err := makeImages(c, o, images); err != nil {
 				return err
 			}
 			screen := sayTo(c.OutOrStdout())
@@ -45,7 +46,6 @@ func newDoctorCommand() *cobra.Command {
 			// List the worlds that auto would try and those that it would skip.
 			var takes, passed []string
 			ready := false
-			o := f.options(c)
 			o.NoFetch = true
 			if err := f.reach(&o); err != nil {
 				return err
@@ -136,13 +136,12 @@ func newDoctorCommand() *cobra.Command {
 
 // makeImages makes or fetches the images from which world docker starts the servers of some services.
 // Runs do the same when they need an image.
-func (f *worldFlags) makeImages(c *cobra.Command, names []string) error {
+func makeImages(c *cobra.Command, o run.WorldOptions, names []string) error {
 	for _, name := range names {
 		if err := knownService(name); err != nil {
 			return err
 		}
 	}
-	o := f.options(c)
 	o.FetchLimit = run.ImageLimit
 	for _, name := range names {
 		of, _ := services.Find(name) // checked before

@@ -119,9 +119,6 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	case f.seeds != "" && f.episodes > 0:
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
-	if err := f.programsExist(); err != nil {
-		return err
-	}
 	return f.ReadFile()
 }
 
@@ -216,8 +213,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 // open reads the matrix to continue. Flags that would change it are an error.
 func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		short := strings.HasSuffix(flag.Name, "-server") || strings.HasSuffix(flag.Name, "-image")
-		if err == nil && !slices.Contains(how, flag.Name) && !short {
+		if err == nil && !slices.Contains(how, flag.Name) {
 			err = usagef("--resume continues a matrix as it was begun, and --%s would change it; leave it out", flag.Name)
 		}
 	})
@@ -346,7 +342,13 @@ func (f *matrixFlags) names() ([]string, error) {
 func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.Choices) (names, about []string, places map[string]campaign.Place, err error) {
 	places = map[string]campaign.Place{}
 	for _, name := range worlds {
-		o := f.options(c)
+		o, err := f.options(c)
+		if err == nil {
+			err = programsExist(o.Programs)
+		}
+		if err != nil {
+			return nil, nil, nil, err
+		}
 		o.SimTrial = itself(simTrialName)
 		if name == external.Name {
 			o.External = f.elsewhere

@@ -6,10 +6,13 @@ import (
 	"lockbench/internal/run"
 )
 
+// sweepDockerName is the command that removes the containers of a killed run.
+const sweepDockerName = "sweep-docker"
+
 // newSweepDockerCommand is hidden: world docker starts it next to each cluster.
 func newSweepDockerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "sweep-docker OWNER",
+		Use:     sweepDockerName + " OWNER",
 		Short:   "Wait for the end of stdin, then remove the containers and networks of one owner",
 		Example: "  lockbench sweep-docker 1a2b3c4d </dev/null",
 		Hidden:  true,
@@ -19,7 +22,3 @@ func newSweepDockerCommand() *cobra.Command {
 		},
 	}
 }
-
-// sweepDocker returns the command that removes the containers of a killed run, or nil if the program's file cannot be
-// found. Then the next run removes them.
-func sweepDocker() []string { return itself("sweep-docker") }

@@ -106,10 +106,7 @@ func (j *Job) choose(ctx context.Context) (err error) {
 			in.Module = u.Name
 		}
 	}
-	if o.DryRun {
-		j.World, err = named(o.WorldName, in)
-		return err
-	}
+	in.DryRun = o.DryRun
 	j.World, j.Passed, err = Pick(ctx, o.WorldName, in)
 	return err
 }

@@ -13,16 +13,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// Judge reads and judges a history, and returns the entry of a result.
-func Judge(path string, o checker.Options) (report.Lock, error) {
-	h, judged, err := readJudged(path, o)
-	if err != nil {
-		return report.Lock{}, err
-	}
-	return report.NewLock(h, judged), nil
-}
-
-// JudgeHistory is like [Judge] for a history in memory. It uses path only in errors.
+// JudgeHistory judges a history and returns the entry of a result. It uses path only in errors.
 func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, error) {
 	judged := checker.Judge(h, o)
 	return report.NewLock(h, judged), contradiction(path, judged)

@@ -72,10 +72,11 @@ func TestKilledHarness(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("%d histories", len(files))
 	}
-	l, err := Judge(files[0], checker.Options{})
+	h, judged, err := readJudged(files[0], checker.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := report.NewLock(h, judged)
 	if l.Verdict != checker.Unknown || l.Acquires.OK == 0 {
 		t.Errorf("%s with %d grants; want unknown, since the run did not end, and some grants", l.Found(), l.Acquires.OK)
 	}
@@ -226,10 +227,11 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 		} else if info.Size() == 0 {
 			continue // its servers had not started, so nothing was recorded
 		}
-		l, err := Judge(file, checker.Options{})
+		h, judged, err := readJudged(file, checker.Options{})
 		if err != nil {
 			t.Fatalf("killed after %v: %v", after, err)
 		}
+		l := report.NewLock(h, judged)
 		verdict = fmt.Sprintf("%s, %d grants", l.Found(), l.Acquires.OK)
 		// The truncated end of a history may make the verdict unknown, but is not a failure of the harness.
 		check := exec.Command(trialtest.Program(t), "check", filepath.Dir(filepath.Dir(file)))

@@ -171,7 +171,8 @@ func TestMutantsFitTheirScenarios(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
-		if err := (Options{}).Fits(s, Simulation()); err != nil {
+		simulation, _ := Find("sim")
+		if err := (Options{}).Fits(s, simulation); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}

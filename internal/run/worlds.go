@@ -49,6 +49,8 @@ type WorldOptions struct {
 	SweepDocker []string
 	// External are servers that lockbench does not start, or nil.
 	External *external.Options
+	// DryRun picks a world that need not be ready.
+	DryRun bool
 	// SimTrial is the command that runs one simulated trial in a separate process. If it is empty, trials run in this
 	// process, one after the other.
 	SimTrial []string
@@ -104,7 +106,10 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 		if name != "auto" && name != "" && name != w.Name() {
 			continue
 		}
-		err := w.Ready(ctx)
+		var err error
+		if !o.DryRun {
+			err = w.Ready(ctx)
+		}
 		if name != w.Name() {
 			err = cmp.Or(err, o.Unfit(w))
 		}
@@ -124,21 +129,6 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 		reasons[i] = p.Error()
 	}
 	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
-}
-
-// named returns the world called name, or for "auto" the first that can run the locks. It need not be ready.
-func named(name string, o WorldOptions) (world.World, error) {
-	all := Worlds(o)
-	i := slices.IndexFunc(all, func(w world.World) bool {
-		return name == w.Name() || (name == "auto" || name == "") && o.Unfit(w) == nil
-	})
-	switch {
-	case i >= 0:
-		return all[i], nil
-	case name == "auto", name == "":
-		return all[0], nil
-	}
-	return nil, noWorld(name, all)
 }
 
 func noWorld(name string, all []world.World) error {
@@ -194,12 +184,6 @@ func (o WorldOptions) Unfit(w world.World) error {
 		return errors.New("it cannot use server programs")
 	}
 	return nil
-}
-
-// Simulation returns the world with virtual time.
-func Simulation() world.World {
-	all := Worlds(WorldOptions{})
-	return all[slices.IndexFunc(all, func(w world.World) bool { return w.Describe().Virtual })]
 }
 
 // Find returns the world with the given name, which may not be ready.
