@@ -26,8 +26,8 @@ const startLimit = 3 * time.Minute
 // LeaderName is the name of the address that follows the leader, in topologies that have one.
 const LeaderName = "master"
 
-// Cluster is one running lock service and its clients. A world makes the machines of the nodes, and says
-// how they are reached.
+// Cluster is one running lock service and its clients. A world adds the machines of the nodes, and sets
+// the fields that differ between worlds.
 type Cluster struct {
 	service.Group   // the servers
 	process.Clients // the open clients
@@ -207,9 +207,9 @@ func (c *Cluster) rejoin(ctx context.Context, n *node, keepData bool) error {
 	return n.move(ctx, func(p *service.Place) { p.Rejoins = true })
 }
 
-// Stop ends the clients, then the machines, then what rest ends, which may be nil, and then the network. Each of
-// the three has the whole limit: a server that was killed and not waited for would make the verdict a failure of the
-// harness.
+// Stop ends the clients, then the machines, calls rest, which may be nil, and closes the network. Each of the three
+// has the whole limit: if lockbench killed a server and did not wait for its end, the verdict would be a failure of
+// the harness.
 func (c *Cluster) Stop(limit time.Duration, rest func(context.Context) error) error {
 	if c.leave != nil {
 		c.leave()

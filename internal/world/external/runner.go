@@ -132,12 +132,20 @@ func (r *runner) update(change func([]pendingUndo) []pendingUndo) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = change(r.pending)
+	if err := r.save(); err != nil {
+		return fmt.Errorf("write the pending undos of hooks: %w", err)
+	}
+	return nil
+}
+
+// save writes the file of the pending undos, or removes it. r.mu must be held.
+func (r *runner) save() error {
 	if r.file == "" {
 		return nil
 	}
 	if len(r.pending) == 0 {
-		if err := os.Remove(r.file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("write the pending undos of hooks: %w", err)
+		if err := os.Remove(r.file); !errors.Is(err, os.ErrNotExist) {
+			return err
 		}
 		return nil
 	}
@@ -151,12 +159,9 @@ func (r *runner) update(change func([]pendingUndo) []pendingUndo) error {
 	}
 	// The commands are complete, including passwords, so only the owner may read the file.
 	if err := os.WriteFile(r.file+".new", []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the pending undos of hooks: %w", err)
+		return err
 	}
-	if err := os.Rename(r.file+".new", r.file); err != nil {
-		return fmt.Errorf("write the pending undos of hooks: %w", err)
-	}
-	return nil
+	return os.Rename(r.file+".new", r.file)
 }
 
 // undoAll runs all pending undos in reverse order. Its error has the commands of those that failed.

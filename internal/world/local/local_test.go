@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *World {
 	return w
 }
 
-// running is a cluster, with what only its world knows.
+// running is a cluster and its backend.
 type running struct {
 	*cluster.Cluster
 	*backend
