@@ -1,0 +1,71 @@
+//go:build linux
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"lockbench/internal/world"
+	"lockbench/internal/world/proxy"
+	"lockbench/service"
+)
+
+// notes are links that note how they were changed.
+type notes struct {
+	Links
+	all []string
+}
+
+func (n *notes) Cut(_ context.Context, links []world.Link) error {
+	n.all = append(n.all, fmt.Sprint("cut ", links))
+	return nil
+}
+
+func (n *notes) Join(_ context.Context, links []world.Link) error {
+	n.all = append(n.all, fmt.Sprint("join ", links))
+	return nil
+}
+
+func (n *notes) Ping(_ context.Context, from, to string) error {
+	n.all = append(n.all, fmt.Sprintf("ping %s from %s", to, from))
+	return nil
+}
+
+// The proxy breaks the links of clients, and the world those between nodes.
+func TestLinksBetweenNodes(t *testing.T) {
+	between := &notes{}
+	c := &Cluster{Links: between, Proxy: proxy.New(proxy.Options{})}
+	defer c.Proxy.Close()
+	for _, name := range []string{"redis-1", "redis-2"} {
+		c.Add(service.Node{Name: name}, idle{}, nil)
+		if err := c.AddNode(proxy.Node{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.AddClient("client-1", netip.Addr{}); err != nil {
+		t.Fatal(err)
+	}
+	client := []world.Link{{From: "client-1", To: "redis-1"}}
+	nodes := []world.Link{{From: "redis-1", To: "redis-2"}}
+	for _, change := range []func(context.Context, []world.Link) error{c.Cut, c.Join} {
+		for _, links := range [][]world.Link{client, nodes, slices.Concat(client, nodes)} {
+			if err := change(t.Context(), links); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := c.Ping(t.Context(), "redis-1", "redis-2", 0); err != nil {
+		t.Error(err)
+	}
+	want := fmt.Sprintf("cut %v cut %[1]v join %[1]v join %[1]v ping redis-2 from redis-1", nodes)
+	if got := fmt.Sprint(between.all); got != "["+want+"]" {
+		t.Errorf("the links were changed by %s, want [%s]", got, want)
+	}
+	if err := c.Cut(t.Context(), []world.Link{{From: "client-2", To: "redis-1"}}); err == nil {
+		t.Error("a link of a client that does not exist was cut")
+	}
+}
