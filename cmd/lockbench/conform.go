@@ -69,20 +69,9 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 			if err := show.check(); err != nil {
 				return err
 			}
-			s := conformed{out: c.OutOrStdout(), complaints: c.ErrOrStderr(), show: show, options: set}
-			if c.ArgsLenAtDash() >= 0 {
-				if s.command = strings.Join(args, " "); len(args) == 1 && wasm.IsFile(s.command) {
-					s.command, s.module = "", args[0]
-				}
-				if err := s.hasModule(); err != nil {
-					return err
-				}
-			} else if own, err := s.own(args[0]); err != nil {
-				return err
-			} else if !own {
-				if err := s.find(args[0], set, topologies); err != nil {
-					return err // before a world is picked: wrong usage starts nothing
-				}
+			s := conformed{out: c.OutOrStdout(), complaints: c.ErrOrStderr(), show: show}
+			if err := s.choose(args, c.ArgsLenAtDash() >= 0, set, topologies); err != nil {
+				return err // before a world is picked: wrong usage starts nothing
 			}
 			if f.named() && !c.Flags().Changed("world") {
 				f.world = "auto"
@@ -110,7 +99,7 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 					return err
 				}
 			}
-			if s.isGuest() {
+			if s.use.Own() {
 				if err := s.meet(c.Context()); err != nil {
 					return err
 				}
@@ -154,13 +143,9 @@ type conformed struct {
 	complaints io.Writer
 	warned     sync.Once
 	show       conformShow
-	entry      catalog.Lock // the card of a guest comes from its hello
-	name       string       // given by the user to a guest; empty: from its hello
-	command    string
-	module     string
-	seed       uint64   // distinguishes the keys of several runs on the same servers; 0: there is only one
-	args       []string // of the module
-	options    map[string]string
+	entry      catalog.Lock      // the card of a guest comes from its hello
+	use        scenarios.LockUse // the name of a guest may be empty; it is in its hello
+	seed       uint64            // distinguishes the keys of several runs on the same servers; 0: there is only one
 
 	missteps trial.Missteps
 	report   conformReport
@@ -169,44 +154,42 @@ type conformed struct {
 	silence  context.CancelCauseFunc // ends the suite of a guest that never answers
 }
 
-// own reads a guest in the form of `run --locks`: py=cmd:COMMAND or mine=wasm:MODULE.
-func (s *conformed) own(arg string) (bool, error) {
-	if !strings.Contains(arg, "=cmd:") && !strings.Contains(arg, "=wasm:") {
-		return false, nil
+// choose finds the lock: the words of a command after a dash, a guest as in `run --locks` (py=cmd:COMMAND or
+// mine=wasm:MODULE), or a lock of the catalog. An error means wrong usage.
+func (s *conformed) choose(args []string, dash bool, set map[string]string, only []string) error {
+	switch {
+	case dash && len(args) == 1 && wasm.IsFile(args[0]):
+		s.use.Module = args[0]
+	case dash:
+		s.use.Command = strings.Join(args, " ")
+	case strings.Contains(args[0], "=cmd:") || strings.Contains(args[0], "=wasm:"):
+		uses, err := scenarios.ParseLock(args[0])
+		if err != nil {
+			return err
+		}
+		if len(uses) != 1 || !uses[0].Own() {
+			return usagef("conform wants one lock, and %q names %d", args[0], len(uses))
+		}
+		s.use = uses[0]
+	default:
+		entry, ok := catalog.Find(args[0])
+		if !ok {
+			return usageError{catalog.NotFound(args[0]).Error()}
+		}
+		options, err := conformOptions(entry, set)
+		if err != nil {
+			return usageError{err.Error()}
+		}
+		s.entry, s.use = entry, scenarios.LockUse{Name: entry.Name, Use: entry.Name, Options: options}
+		return s.runsOn(only)
 	}
-	uses, err := scenarios.ParseLock(arg)
-	if err != nil {
-		return false, err
-	}
-	if len(uses) != 1 || !uses[0].Own() {
-		return false, usagef("conform wants one lock, and %q names %d", arg, len(uses))
-	}
-	s.name, s.command, s.module = uses[0].Name, uses[0].Command, uses[0].Module
-	return true, s.hasModule()
-}
-
-// hasModule returns an error if the module does not exist.
-func (s *conformed) hasModule() error {
-	if s.module == "" {
-		return nil
-	}
-	if _, err := wasm.Sum(s.module); err != nil {
-		return usageError{err.Error()}
+	s.use.Options = set
+	if s.use.Module != "" {
+		if _, err := wasm.Sum(s.use.Module); err != nil {
+			return usageError{err.Error()}
+		}
 	}
 	return nil
-}
-
-// find finds a lock of the catalog. An error means wrong usage.
-func (s *conformed) find(name string, set map[string]string, only []string) (err error) {
-	entry, ok := catalog.Find(name)
-	if !ok {
-		return usageError{catalog.NotFound(name).Error()}
-	}
-	if s.options, err = conformOptions(entry, set); err != nil {
-		return usageError{err.Error()}
-	}
-	s.entry = entry
-	return s.runsOn(only)
 }
 
 // fits checks that a catalog lock runs on the external servers, and returns their topology.
@@ -240,17 +223,16 @@ func (s *conformed) runsOn(only []string) error {
 
 // serve finds the guest that serves a stock library.
 func (s *conformed) serve() error {
-	served, err := run.Serve([]scenarios.LockUse{{Name: s.entry.Name, Use: s.entry.Name, Options: s.options}}, s.world)
-	if err != nil {
-		return err
+	served, err := run.Serve([]scenarios.LockUse{s.use}, s.world)
+	if err == nil {
+		s.use = served[0]
 	}
-	s.command, s.module, s.args = served[0].Command, served[0].Module, served[0].Args
-	return nil
+	return err
 }
 
 // meet requests the hello of a guest.
 func (s *conformed) meet(ctx context.Context) error {
-	met, err := trial.Meet(ctx, s.world, world.ClientSpec{Command: s.command, Module: s.module, Args: s.args})
+	met, err := trial.Meet(ctx, s.world, world.ClientSpec{Command: s.use.Command, Module: s.use.Module, Args: s.use.Args})
 	switch {
 	case errors.Is(err, world.ErrUnsupportedHere):
 		return exitError{report.ExitHarness, err}
@@ -263,7 +245,7 @@ func (s *conformed) meet(ctx context.Context) error {
 		return nil // the catalog knows where it runs
 	}
 	s.entry = catalog.Lock{Card: met.Card()}
-	s.entry.Name = cmp.Or(s.name, s.entry.Name)
+	s.entry.Name = cmp.Or(s.use.Name, s.entry.Name)
 	switch s.entry.Family {
 	case locks.Control:
 		s.entry.Topologies = []locks.Topology{locks.None}
@@ -311,7 +293,7 @@ func (s *conformed) all(ctx context.Context, only []string) error {
 	switch {
 	case code != report.ExitExpected || ran > 0:
 		return exitWith(code)
-	case s.isGuest() && s.entry.Library == nil: // it says so itself
+	case s.use.Own() && s.entry.Library == nil: // it says so itself
 		_, _ = fmt.Fprintf(s.complaints, "no rules were run: %s runs on no topology of world %s\n", s.entry.Name, s.world.Name())
 		return exitWith(report.ExitUnknown)
 	}
@@ -358,7 +340,7 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (results []locktes
 // tryOpen opens and closes a client of a guest, so that a guest that cannot be opened causes one error instead of one for
 // each rule.
 func (s *conformed) tryOpen(ctx context.Context, c world.Cluster) error {
-	if !s.isGuest() {
+	if !s.use.Own() {
 		return nil
 	}
 	client, err := c.Open(ctx, s.spec(0))
@@ -370,13 +352,10 @@ func (s *conformed) tryOpen(ctx context.Context, c world.Cluster) error {
 	return nil
 }
 
-// isGuest reports whether a program or module serves the lock.
-func (s *conformed) isGuest() bool { return s.command != "" || s.module != "" }
-
 // spec returns the world's description of a client of the guest.
 func (s *conformed) spec(id int) world.ClientSpec {
 	warn := func(text string) {
 		s.warned.Do(func() { _, _ = fmt.Fprintf(s.complaints, "warning: client %d: %s\n", id, text) })
 	}
-	return world.ClientSpec{ID: id, Command: s.command, Module: s.module, Args: s.args, Options: s.options, Warn: warn}
+	return world.ClientSpec{ID: id, Command: s.use.Command, Module: s.use.Module, Args: s.use.Args, Options: s.use.Options, Warn: warn}
 }

@@ -36,7 +36,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 			subject.Server = look
 		}
 	}
-	if s.isGuest() {
+	if s.use.Own() {
 		subject.Excused["loss-notice"] = "the suite does not receive notices of guests"
 		subject.Excused["wait-cancelled"] = "the protocol cannot cancel a request"
 		subject.Excused["cancelled"] = "the protocol cannot cancel a request, and a request whose caller has given up is not sent"
@@ -53,7 +53,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	if among, ok := c.(namespaced); ok {
 		subject.Prefix = among.KeyPrefix()
 	}
-	opener, err := s.entry.New(s.options)
+	opener, err := s.entry.New(s.use.Options)
 	if err != nil {
 		return subject, err
 	}
