@@ -5,33 +5,31 @@ import (
 	"strings"
 )
 
-// Nearest is the known word that was probably meant, if one is near: few letters
-// differ, or the word is the beginning of one known word alone.
+// Nearest returns the known word that was probably meant, if one is near: few letters differ, or the word is the beginning of
+// exactly one known word.
 func Nearest(word string, known []string) (string, bool) {
 	w := []rune(strings.ToLower(word))
-	best, bestDistance := "", 1+max(1, len(w)/3) // beyond a third another word was meant
+	best, bestDistance := "", 1+max(1, len(w)/3) // more than a third: another word was meant
 	for _, k := range known {
 		if d := distance(w, []rune(strings.ToLower(k)), bestDistance); d < bestDistance {
 			best, bestDistance = k, d
 		}
 	}
-	if best != "" {
-		return best, true
+	if best != "" || len(w) < 3 {
+		return best, best != ""
 	}
-	if len(w) >= 3 {
-		for _, k := range known {
-			if strings.HasPrefix(strings.ToLower(k), string(w)) {
-				if best != "" {
-					return "", false // of several beginnings none is nearer
-				}
-				best = k
+	for _, k := range known {
+		if strings.HasPrefix(strings.ToLower(k), string(w)) {
+			if best != "" {
+				return "", false
 			}
+			best = k
 		}
 	}
 	return best, best != ""
 }
 
-// DidYouMean says which known words there are, and which of them was probably meant.
+// DidYouMean returns a hint with the known words and the nearest one.
 func DidYouMean(word string, known []string) string {
 	hint := "known are " + strings.Join(known, ", ")
 	if near, ok := Nearest(word, known); ok {
@@ -40,14 +38,13 @@ func DidYouMean(word string, known []string) string {
 	return hint
 }
 
-// distance is the number of letters to insert, remove, replace or swap with
-// their neighbour to make b of a (Levenshtein's, where a swap counts once, being
-// the commonest slip of all). Beyond limit any larger number will do.
+// distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b, or a number
+// of at least limit. It is Levenshtein's distance with swaps that count once.
 func distance(a, b []rune, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	// rows of the table: before holds the one for a[:i-2], last for a[:i-1].
+	// Rows of the table: before is the one for a[:i-2], last for a[:i-1].
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -17,9 +17,8 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// flock is the lock of one machine: flock(2) on a file for each name, in the
-// directory that all clients share. The kernel holds the state and frees it when
-// the holder's process ends, however it ends, so a lease has no end of its own.
+// flock is the lock of one machine: flock(2) on a file for each name, in the directory that all clients share. The kernel
+// frees a lock when the holder's process ends in any way, so a lease has no end of its own.
 type flock struct {
 	dir string
 
@@ -30,7 +29,7 @@ type flock struct {
 
 var _ locks.Locker = (*flock)(nil)
 
-// OpenFlock opens flock in the Dir of the client's store. It is a locks.Opener.
+// OpenFlock is the opener of flock in the Dir of the client's store.
 func OpenFlock(_ context.Context, c locks.Client) (locks.Locker, error) {
 	if c.Store.Dir == "" {
 		return nil, fmt.Errorf("flock: the store names no directory that the clients share (Store.Dir)")
@@ -38,9 +37,8 @@ func OpenFlock(_ context.Context, c locks.Client) (locks.Locker, error) {
 	return &flock{dir: c.Store.Dir, held: make(map[*flockLease]struct{})}, nil
 }
 
-// Acquire opens the name's file and locks it without waiting. The file must
-// be opened each time: flock belongs to the open file, and a second lock on
-// the same one would succeed.
+// Acquire opens the name's file and locks it without waiting. It opens the file each time, because flock belongs to the open
+// file, and a second lock on the same one would succeed.
 func (l *flock) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
 	key, err := plain.Key(r)
 	if err != nil {
@@ -56,7 +54,7 @@ func (l *flock) Acquire(_ context.Context, r locks.Request) (locks.Lease, error)
 		return nil, fmt.Errorf("flock: open the file of %q: %w", key, err)
 	}
 	if err := lockNow(file); err != nil {
-		file.Close() // nothing was written, so nothing can be lost
+		file.Close() // nothing was written
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, locks.ErrTaken
 		}
@@ -67,7 +65,7 @@ func (l *flock) Acquire(_ context.Context, r locks.Request) (locks.Lease, error)
 	return lease, nil
 }
 
-// Close gives back what this client still holds, as the end of its process would.
+// Close releases the client's locks, as the end of its process would.
 func (l *flock) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,9 +83,8 @@ type flockLease struct {
 	file   *os.File
 }
 
-// Release closes the file, which frees the lock. The file itself stays: were it
-// removed, A could open it, B release and remove it, C create and lock a new one
-// of the same name, and A lock the removed one; both hold.
+// Release closes the file, which frees the lock. It does not remove the file: otherwise A could open it, B release and remove
+// it, C create and lock a new one of the same name, and A lock the removed one. A and C would both hold the lock.
 func (l *flockLease) Release(context.Context) error {
 	l.handle.mu.Lock()
 	defer l.handle.mu.Unlock()
@@ -101,8 +98,7 @@ func (l *flockLease) Release(context.Context) error {
 	return nil
 }
 
-// lockNow locks a file or fails with EWOULDBLOCK. The file is closed on exec by
-// Go's own rule, so no child process can keep the lock alive.
+// lockNow locks a file or fails with EWOULDBLOCK. Go closes the file on exec, so a child process cannot keep the lock.
 func lockNow(file *os.File) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -112,8 +108,7 @@ func lockNow(file *os.File) error {
 	}
 }
 
-// fileName turns any name into one that every file system takes and tells from
-// all others, whatever it thinks of slashes, dots, length and case.
+// fileName returns a file name for any name. File systems differ in slashes, dots, length and case.
 func fileName(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "flock-" + hex.EncodeToString(sum[:])

@@ -10,7 +10,7 @@ import (
 	"lockbench/locks"
 )
 
-// OpenFlock says that this system has no flock(2).
+// OpenFlock returns an error, because this system has no flock(2).
 func OpenFlock(context.Context, locks.Client) (locks.Locker, error) {
 	return nil, fmt.Errorf("flock: %w: %s has no flock(2)", locks.ErrUnsupported, runtime.GOOS)
 }

@@ -9,23 +9,22 @@ import (
 	"lockbench/locks/internal/plain"
 )
 
-// Table is the in-process lock: the names that are held, in the memory of the
-// process that runs all the clients. All clients of one run must be opened from
-// one Table, and two runs must not share one.
+// Table is the in-process lock: the held names, in the memory of the process that runs all clients. All clients of one run
+// are opened from one Table, and two runs do not share a Table.
 type Table struct {
 	mu   sync.Mutex
 	held map[string]*inProcessLease
 }
 
-// NewTable returns a table in which nothing is held.
+// NewTable returns an empty table.
 func NewTable() *Table { return &Table{held: make(map[string]*inProcessLease)} }
 
-// Open opens a client's handle on the table. It is a locks.Opener.
+// Open is the opener of the lock.
 func (t *Table) Open(context.Context, locks.Client) (locks.Locker, error) {
 	return &inProcess{table: t}, nil
 }
 
-// inProcess is one client's handle. Everything in it is guarded by the table's mutex.
+// inProcess is one client's handle. The table's mutex guards it.
 type inProcess struct {
 	table  *Table
 	closed bool
@@ -33,7 +32,7 @@ type inProcess struct {
 
 var _ locks.Locker = (*inProcess)(nil)
 
-// Acquire takes the name if it is free. A lease has no end, so any ttl will do.
+// Acquire takes the name if it is free. It ignores the ttl, because a lease has no end.
 func (l *inProcess) Acquire(_ context.Context, r locks.Request) (locks.Lease, error) {
 	key, err := plain.Key(r)
 	if err != nil {
@@ -52,7 +51,7 @@ func (l *inProcess) Acquire(_ context.Context, r locks.Request) (locks.Lease, er
 	return lease, nil
 }
 
-// Close gives back what this client still holds, as the end of a process would.
+// Close releases the client's locks, as the end of a process would.
 func (l *inProcess) Close() error {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
@@ -70,7 +69,7 @@ type inProcessLease struct {
 	key    string
 }
 
-// Release gives the name back, once.
+// Release releases the name, once.
 func (l *inProcessLease) Release(context.Context) error {
 	t := l.handle.table
 	t.mu.Lock()

@@ -1,3 +1,7 @@
+// Package control has the locks with a known verdict. They test the harness: no-lock must always be violated, in-process and
+// flock must always be valid. Otherwise the results of the other locks in the run mean nothing.
+//
+// [NoLock] is the smallest lock. Start reading there to write your own.
 package control
 
 import (
@@ -6,15 +10,13 @@ import (
 	"lockbench/locks"
 )
 
-// NoLock grants everything to everybody. It is a lock only by contract.
+// NoLock grants every request.
 type NoLock struct{}
 
 var _ locks.Locker = NoLock{}
 
-// OpenNoLock opens no-lock. It is a locks.Opener.
+// OpenNoLock is the opener of no-lock.
 func OpenNoLock(context.Context, locks.Client) (locks.Locker, error) { return NoLock{}, nil }
-
-var _ locks.Opener = OpenNoLock
 
 // Acquire grants.
 func (NoLock) Acquire(context.Context, locks.Request) (locks.Lease, error) { return noLease{}, nil }
@@ -24,5 +26,5 @@ func (NoLock) Close() error { return nil }
 
 type noLease struct{}
 
-// Release agrees.
+// Release does nothing.
 func (noLease) Release(context.Context) error { return nil }

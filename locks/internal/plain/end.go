@@ -7,10 +7,8 @@ import (
 	"lockbench/locks"
 )
 
-// End is until when a client may believe in its lease. A lease that embeds an End
-// is locks.Bounded.
-//
-// Its times carry Go's monotonic reading, so a step of the wall clock moves no end.
+// End is the end of a lease as its client knows it. A lease that embeds an End is locks.Bounded. The times have Go's
+// monotonic reading, so a step of the wall clock does not move the end.
 type End struct {
 	mu sync.Mutex
 	at time.Time
@@ -21,24 +19,22 @@ var _ locks.Bounded = (*End)(nil)
 // NewEnd returns an End at a time.
 func NewEnd(at time.Time) *End { return &End{at: at} }
 
-// Until is the end as the client knows it now.
+// Until returns the end.
 func (e *End) Until() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.at
 }
 
-// Moved notes that a renewal was granted, until at.
+// Moved records that a renewal was granted, until at.
 func (e *End) Moved(at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.at = at
 }
 
-// Doubted notes a renewal until at whose outcome is unknown. The
-// end is then the earlier of the two. It must not stay as it was: ten seconds are
-// left, a renewal to one second is executed and its answer lost, and for nine
-// seconds the client would believe in a key that has gone.
+// Doubted records a renewal until at with an unknown outcome. The end is then the earlier of the two: if a renewal to one
+// second is executed and its answer is lost, the client must not believe in the ten seconds that were left before.
 func (e *End) Doubted(at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,5 +43,5 @@ func (e *End) Doubted(at time.Time) {
 	}
 }
 
-// Lost notes that the lease is known to have ended.
+// Lost records that the lease has ended.
 func (e *End) Lost() { e.Doubted(time.Now()) }

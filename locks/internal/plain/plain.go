@@ -1,5 +1,5 @@
-// Package plain is what the simple locks share: locks on one name at a time, held
-// alone, tried once, for a stated time and never renewed in the background.
+// Package plain contains the parts that simple locks share. Simple locks are exclusive, for one name and a stated time. They
+// try once, and do not renew in the background.
 package plain
 
 import (
@@ -10,13 +10,12 @@ import (
 	"lockbench/locks"
 )
 
-// ErrClosed is what a handle answers after Close. It is not one of the definite
-// failures, since it says nothing about the lock.
+// ErrClosed is the error of a closed handle. It is not a definite failure, because it depends on the client and not on the
+// lock.
 var ErrClosed = errors.New("client is closed")
 
-// Key returns the one name that a request asks for, or says what the request
-// wants that a plain lock cannot do. Owner is not looked at: no plain lock knows
-// re-entry, so the same owner again is refused like anybody else.
+// Key returns the only name in a request, or an error if the request needs more than a simple lock offers. Key ignores the
+// owner: simple locks have no re-entry, so a request of the same owner is refused like any other.
 func Key(r locks.Request) (string, error) {
 	switch {
 	case len(r.Keys) != 1:
@@ -33,13 +32,9 @@ func Key(r locks.Request) (string, error) {
 	return r.Keys[0], nil
 }
 
-// TTL returns a lease time as a server keeps it, in whole milliseconds, or says
-// why there can be none. It never returns less than a millisecond: to Redis a
-// time of 0 is either an error or, in other commands, no expiry at all, and the
-// second would be a lock that outlives its crashed holder for ever.
-//
-// The time is cut, not rounded, because a client that believes in 1.5 ms when the
-// server keeps 1 ms believes for too long.
+// TTL returns a lease as a server keeps it, in whole milliseconds, or an error. It never returns less than a millisecond,
+// because in some commands of Redis a time of 0 means no expiry, and then a crashed holder would hold the lock forever. It
+// truncates: a client must not believe in 1.5 ms if the server keeps 1 ms.
 func TTL(ttl time.Duration) (time.Duration, error) {
 	switch {
 	case ttl == 0:

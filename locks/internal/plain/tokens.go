@@ -11,7 +11,7 @@ import (
 	"lockbench/locks"
 )
 
-// Tokens makes the unique values by which the owner of a lock is known.
+// Tokens makes unique values that identify the owner of a lock.
 type Tokens struct {
 	prefix string
 
@@ -19,14 +19,13 @@ type Tokens struct {
 	rng *rand.Rand
 }
 
-// NewTokens makes tokens for a client: from its own Rand, so that a run can be
-// replayed, or from the system's randomness if it has none.
+// NewTokens returns the tokens of a client. They come from its Rand, so that a run can be replayed, or from the system's
+// randomness if it has none.
 func NewTokens(c locks.Client) *Tokens {
 	return &Tokens{prefix: strconv.Itoa(c.ID) + "-", rng: c.Rand}
 }
 
-// Next returns a token like "3-9f86d081884c7d659a2feaa0c55ad015": the client, for
-// people who look into the server, and 128 random bits.
+// Next returns a token such as "3-9f86d081884c7d659a2feaa0c55ad015": the number of the client and 128 random bits.
 func (t *Tokens) Next() string {
 	var b [16]byte
 	t.mu.Lock()
