@@ -20,7 +20,7 @@ func (e edit) apply(name, text string) string {
 	return strings.Replace(text, e.from, e.to, 1)
 }
 
-// kin is what tells the locks of the family apart.
+// kin is one of the locks of the family.
 type kin struct {
 	original string
 	claims   locks.Claims
@@ -29,18 +29,10 @@ type kin struct {
 }
 
 var (
-	reentrantLock = kin{"redisson", locks.Claims{
-		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true,
-	}, redisson.New, false}
-	fairLock = kin{"redisson-fair", locks.Claims{
-		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Fair: true,
-	}, redisson.NewFair, true}
-	readWriteLock = kin{"redisson-rw", locks.Claims{
-		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true, Strict: true, Shared: true,
-	}, redisson.NewReadWrite, false}
-	waitLock = kin{"redisson-wait", locks.Claims{
-		Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true,
-	}, redisson.NewWait, false}
+	reentrantLock = kin{"redisson", redissonClaims(func(c *locks.Claims) { c.Strict = true }), redisson.New, false}
+	fairLock      = kin{"redisson-fair", redissonClaims(func(c *locks.Claims) { c.Fair = true }), redisson.NewFair, true}
+	readWriteLock = kin{"redisson-rw", redissonClaims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }), redisson.NewReadWrite, false}
+	waitLock      = kin{"redisson-wait", redissonClaims(func(*locks.Claims) {}), redisson.NewWait, false}
 )
 
 // edited is an entry of the family with a change in a script.
@@ -69,8 +61,7 @@ func (e edited) mutant() Mutant {
 }
 
 // redissonLocks are the mutants of the family.
-func redissonLocks() []Mutant {
-	var all []Mutant
+func redissonLocks() (all []Mutant) {
 	for _, e := range edits {
 		all = append(all, e.mutant())
 	}
