@@ -42,7 +42,7 @@ type Change struct {
 	Scenario, Lock string
 	Kind           string // verdict, rate, latency
 	Was, Is        string
-	P              float64 // p-value of a rate
+	Test           string // the evidence for a changed rate
 	Worse          bool
 	Note           string
 }
@@ -187,7 +187,7 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 	brokeB, ofB := b.Counted()
 	if p := stats.Fisher(brokeA, ofA, brokeB, ofB); p < Significance {
 		more := b.Rate.Rate > a.Rate.Rate
-		add(Change{Kind: "rate", P: p, Worse: more, Was: ratio(a), Is: ratio(b)})
+		add(Change{Kind: "rate", Test: fmt.Sprintf("p = %.2g, Fisher's exact test", p), Worse: more, Was: ratio(a), Is: ratio(b)})
 	}
 	for _, q := range []struct {
 		name string
@@ -267,8 +267,8 @@ func (c *Comparison) Write(w io.Writer) error {
 				mark = "✗ "
 			}
 			fmt.Fprintf(&b, "%s%s, %s: %s was %s, is %s", mark, report.OneLine(x.Scenario), report.OneLine(x.Lock), x.Kind, x.Was, x.Is)
-			if test := x.test(); test != "" {
-				b.WriteString(" (" + test + ")")
+			if x.Test != "" {
+				b.WriteString(" (" + x.Test + ")")
 			}
 			switch {
 			case x.Worse:
@@ -295,14 +295,6 @@ func (c *Comparison) Write(w io.Writer) error {
 	b.WriteString(c.rules() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// test describes the evidence for a changed rate.
-func (c *Change) test() string {
-	if c.Kind != "rate" {
-		return ""
-	}
-	return fmt.Sprintf("p = %.2g, Fisher's exact test", c.P)
 }
 
 // rules summarizes the comparison and explains which changes count.
