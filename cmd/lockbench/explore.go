@@ -216,7 +216,11 @@ func ofShard(s shard.Shard) string {
 func printExplored(w io.Writer, e *search.Explored) {
 	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %s, a fault in effect in %d of them\n",
 		report.Plural(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
-	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", report.Plural(e.Violated, "violation"), byClass(e), e.Unknown, len(e.Broken))
+	classes := ""
+	if counts, _ := e.Counts(); len(counts) > 0 {
+		classes = " (" + strings.Join(counts, ", ") + ")"
+	}
+	_, _ = fmt.Fprintf(w, "found      %s%s, %d unknown, %d failed\n", report.Plural(e.Violated, "violation"), classes, e.Unknown, len(e.Broken))
 	for i, f := range e.Found {
 		if i == 3 {
 			_, _ = fmt.Fprintf(w, "           and %s\n", report.Plural(len(e.Found)-i, "more seed"))
@@ -242,17 +246,6 @@ func distinct(n int) string {
 		return "1 history"
 	}
 	return fmt.Sprintf("%d different histories", n)
-}
-
-func byClass(e *search.Explored) string {
-	var parts []string
-	for _, c := range e.Counts() {
-		parts = append(parts, fmt.Sprintf("%d %s", c.N, c.Class))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func printExit(w io.Writer, e *search.Explored, code int) {

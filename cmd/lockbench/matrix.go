@@ -22,7 +22,6 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shard"
-	"lockbench/internal/world"
 	"lockbench/internal/world/external"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -368,17 +367,13 @@ func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.
 			w, _ = run.Find(name)
 		} else {
 			names, about = append(names, w.Name()), append(about, w.About())
-			places[w.Name()] = f.place(w, chosen)
+			places[w.Name()] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
 		}
 		if err := chosen.Fit(w); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	return names, about, places, nil
-}
-
-func (f *matrixFlags) place(w world.World, chosen campaign.Choices) campaign.Place {
-	return campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
 }
 
 // shardOf parses --shard I/N.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/seed"
@@ -236,21 +237,15 @@ func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums
 	}
 }
 
-// Counts returns how many violations there were of each class, the worst class first.
-func (e *Explored) Counts() []ClassCount {
-	var all []ClassCount
-	for _, class := range []string{"double-grant", "undetermined", "overstay", "stale-write"} {
-		if n := e.Classes[class]; n > 0 {
-			all = append(all, ClassCount{class, n})
+// Counts returns how many violations there were of each class, the worst class first, and that class.
+func (e *Explored) Counts() (counts []string, worst string) {
+	for class := checker.DoubleGrant; class > 0; class-- {
+		if n := e.Classes[class.String()]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, class))
+			worst = cmp.Or(worst, class.String())
 		}
 	}
-	return all
-}
-
-// ClassCount is a class and how many violations it had.
-type ClassCount struct {
-	Class string
-	N     int
+	return counts, worst
 }
 
 // ExitCode compares the result with the expectation.
@@ -261,9 +256,7 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 		return report.ExitHarness
 	case e.Violated > 0:
 		got.Verdict = scenarios.Violated
-		if counts := e.Counts(); len(counts) > 0 {
-			got.Class = counts[0].Class
-		}
+		_, got.Class = e.Counts()
 	case e.Tried == 0 || e.Unknown == e.Tried:
 		return report.ExitUnknown
 	}
