@@ -168,7 +168,8 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 						}
 					}
 					if n := c.Rejected(); n > 0 {
-						t.Errorf("%d connections were turned away", n)
+						log, _ := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
+						t.Errorf("%d connections were turned away: %s", n, log)
 					}
 					return nil
 				})
