@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // Owners finds the party whose process has opened a connection on this machine:
@@ -26,15 +29,27 @@ type Owners struct {
 	parties map[*Process]string
 
 	looking sync.Mutex
-	last    *look // guarded by looking
-	begun   atomic.Uint64
+	members map[int]member // of the latest fresh look; guarded by looking
+	last    [2]*look       // the latest look of each kind
+	begun   [2]atomic.Uint64
 }
 
-// A look lists the parties that have sockets open, by the sockets' inodes. Concurrent callers share a look that
-// began after they called.
+// A look lists all sockets of all trees: of the known processes, or after listing the processes
+// again (fresh). Concurrent callers share a look that began after they called.
 type look struct {
-	sockets map[uint32][]string
+	sockets map[uint32]holder
 	blind   error // an error on a process that could not be read
+}
+
+const (
+	atKnown = 0
+	fresh   = 1
+)
+
+// holder is the party that has a socket open.
+type holder struct {
+	party string
+	other string // a second party
 }
 
 var errNoOwner = errors.New("no process of lockbench has it open")
@@ -59,30 +74,25 @@ func (o *Owners) Start(party string, cmd *exec.Cmd) (*Process, error) {
 }
 
 // Ready returns why the kernel cannot be asked, or nil.
-func (o *Owners) Ready() error {
-	unused := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)
-	if _, err := inode(unused, unused); !errors.Is(err, errClosed) {
-		return err
-	}
-	return nil
-}
+func (o *Owners) Ready() error { return canAsk() }
 
 // Party returns the party of the process that dialled.
 func (o *Owners) Party(dialler, listener netip.AddrPort) (party string, err error) {
-	// Two looks: a connection may be inherited by a new process between listing the processes and reading
-	// their sockets.
-	for range 2 {
+	// Two fresh looks: a connection may be inherited by a new process between listing the
+	// processes and reading their sockets.
+	for _, kind := range []int{atKnown, fresh, fresh} {
 		number, err := inode(dialler, listener)
 		if err != nil {
 			return "", err
 		}
-		l := o.look()
-		switch parties := l.sockets[number]; {
-		case len(parties) == 1:
-			return parties[0], nil
-		case len(parties) > 1:
-			return "", fmt.Errorf("%s all have it open", strings.Join(parties, " and "))
-		case l.blind != nil:
+		l := o.look(kind)
+		found, ok := l.sockets[number]
+		switch {
+		case ok && found.other != "":
+			return "", fmt.Errorf("%s and %s both have it open", found.party, found.other)
+		case ok:
+			return found.party, nil
+		case kind == fresh && l.blind != nil:
 			return "", fmt.Errorf("%w: %w", errNoOwner, l.blind)
 		}
 	}
@@ -90,49 +100,79 @@ func (o *Owners) Party(dialler, listener netip.AddrPort) (party string, err erro
 }
 
 // look returns a look that began after the call.
-func (o *Owners) look() *look {
-	seen := o.begun.Load()
+func (o *Owners) look(kind int) *look {
+	seen := o.begun[kind].Load()
 	o.looking.Lock()
 	defer o.looking.Unlock()
-	if o.begun.Load() == seen {
-		o.begun.Add(1)
-		o.last = o.lookAgain()
+	if o.begun[kind].Load() == seen {
+		o.begun[kind].Add(1)
+		o.last[kind] = o.lookAgain(kind)
 	}
-	return o.last
+	return o.last[kind]
 }
 
-// lookAgain lists all sockets of all trees.
-func (o *Owners) lookAgain() *look {
+// lookAgain lists all sockets of all trees. o.looking must be held.
+func (o *Owners) lookAgain(kind int) *look {
 	o.mu.Lock()
 	parties := maps.Clone(o.parties)
 	o.mu.Unlock()
-	l := &look{sockets: map[uint32][]string{}}
-	for pid, root := range trees(slices.Collect(maps.Keys(parties))...) {
-		for _, number := range socketsOf(pid, &l.blind) {
-			if party := parties[root]; !slices.Contains(l.sockets[number], party) {
-				l.sockets[number] = append(l.sockets[number], party)
+	if kind == fresh {
+		o.members = trees(slices.Collect(maps.Keys(parties))...)
+	}
+	l := &look{sockets: map[uint32]holder{}}
+	for pid, m := range o.members {
+		numbers := socketsOf(pid, &l.blind)
+		if kind == atKnown && len(numbers) > 0 && readStat(statOf(pid)).started != m.started {
+			continue // the PID was reused
+		}
+		for _, number := range numbers {
+			h, ok := l.sockets[number]
+			switch party := parties[m.root]; {
+			case !ok:
+				h.party = party
+			case h.party != party:
+				h.other = party
 			}
+			l.sockets[number] = h
 		}
 	}
 	return l
 }
 
-// socketsOf returns the inodes of the sockets that a process has open. A process or a file that is there no more
-// has none.
+// socketsOf returns the inodes of the sockets that a process has open.
 func socketsOf(pid int, blind *error) (numbers []uint32) {
-	dir := fmt.Sprintf("/proc/%d/fd/", pid)
-	files, err := os.ReadDir(dir)
-	denied := errors.Is(err, os.ErrPermission)
-	for _, f := range files {
-		to, err := os.Readlink(dir + f.Name())
-		denied = denied || errors.Is(err, os.ErrPermission)
-		var number uint32
-		if n, _ := fmt.Sscanf(to, "socket:[%d]", &number); n == 1 {
-			numbers = append(numbers, number)
+	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			*blind = fmt.Errorf("process %d cannot be read: %w", pid, err)
+		}
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // empty if the process has just ended
+	var to [64]byte
+	for _, name := range names {
+		n, err := unix.Readlinkat(int(dir.Fd()), name, to[:])
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+			*blind = fmt.Errorf("process %d cannot be read: %w", pid, err)
+		}
+		if err != nil {
+			continue // most likely it was closed meanwhile
+		}
+		if text, ok := strings.CutPrefix(string(to[:n]), "socket:["); ok {
+			if n, err := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 32); err == nil {
+				numbers = append(numbers, uint32(n))
+			}
 		}
 	}
-	if denied {
-		*blind = fmt.Errorf("process %d cannot be read", pid)
-	}
 	return numbers
+}
+
+func readDir(path string) ([]string, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
 }

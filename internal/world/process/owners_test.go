@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -66,8 +65,6 @@ func (d *doorstep) accept() net.Conn {
 	d.Cleanup(func() { c.Close() })
 	return c
 }
-
-func addrPort(a net.Addr) netip.AddrPort { return a.(*net.TCPAddr).AddrPort() }
 
 func (d *doorstep) whose(c net.Conn) (string, error) {
 	return d.owners.Party(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"syscall"
 
@@ -85,3 +86,33 @@ func readInode(answer []byte) (uint32, error) {
 	}
 	return found, nil
 }
+
+// canAsk looks up a connection of its own, and returns why that does not work here.
+func canAsk() error {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var stat unix.Stat_t
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = unix.Fstat(int(fd), &stat) }); err != nil || failed != nil {
+		return errors.Join(err, failed)
+	}
+	got, err := inode(addrPort(c.LocalAddr()), addrPort(c.RemoteAddr()))
+	if err == nil && uint64(got) != stat.Ino {
+		err = fmt.Errorf("SOCK_DIAG returned inode %d for socket %d", got, stat.Ino)
+	}
+	return err
+}
+
+func addrPort(a net.Addr) netip.AddrPort { return a.(*net.TCPAddr).AddrPort() }

@@ -3,11 +3,14 @@
 package process
 
 import (
+	"bytes"
 	"crypto/rand"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 
-	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // The tree of a process consists of
@@ -25,23 +28,67 @@ const markPrefix = "LOCKBENCH_TREE_"
 
 func newMark() string { return markPrefix + rand.Text() }
 
+// entry is one process in /proc.
+type entry struct {
+	state         byte
+	parent, group int
+	started       uint64 // in ticks since boot; differs if a PID was reused
+}
+
+func (e entry) ended() bool { return e.state == 0 || e.state == 'Z' || e.state == 'X' }
+
 // readTable reads the list of processes, which may change meanwhile.
-func readTable() map[int]procfs.ProcStat {
-	all, _ := procfs.AllProcs()
-	table := make(map[int]procfs.ProcStat, len(all))
-	for _, p := range all {
-		if stat, err := p.Stat(); err == nil {
-			table[p.PID] = stat
+func readTable() map[int]entry {
+	names, _ := readDir("/proc")
+	table := make(map[int]entry, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if e := readStat(statOf(pid)); e.state != 0 {
+			table[pid] = e
 		}
 	}
 	return table
 }
 
-// ended reports whether a process or a thread has ended. It may not be reaped yet.
-func ended(stat procfs.ProcStat) bool { return strings.Contains("ZX", stat.State) }
+func statOf(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/stat" }
+
+// readStat reads the stat file of a process or a thread. The result is zero if it has ended. The
+// fields follow the command's name, which is in brackets and may contain brackets.
+func readStat(path string) (e entry) {
+	// Not os.ReadFile: every kill reads the whole list, and this takes half the time.
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return entry{}
+	}
+	defer unix.Close(fd)
+	var buf [1024]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil || n <= 0 {
+		return entry{}
+	}
+	text := buf[:n]
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 20 {
+		return entry{}
+	}
+	e.state = fields[0][0]
+	e.parent, _ = strconv.Atoi(string(fields[1]))
+	e.group, _ = strconv.Atoi(string(fields[2]))
+	e.started, _ = strconv.ParseUint(string(fields[19]), 10, 64)
+	return e
+}
+
+// member is a running process that belongs to a tree.
+type member struct {
+	root    *Process
+	started uint64
+}
 
 // trees maps the PID of each living process that belongs to a tree to its root.
-func trees(roots ...*Process) map[int]*Process {
+func trees(roots ...*Process) map[int]member {
 	table := readTable()
 	byPID, byMark := map[int]*Process{}, map[string]*Process{}
 	for _, p := range roots {
@@ -52,7 +99,7 @@ func trees(roots ...*Process) map[int]*Process {
 	}
 	// The kernel re-parents orphans to init, or to a subreaper above lockbench.
 	adopts := map[int]bool{1: true}
-	for pid := os.Getpid(); pid > 1 && !adopts[pid]; pid = table[pid].PPID {
+	for pid := os.Getpid(); pid > 1 && !adopts[pid]; pid = table[pid].parent {
 		adopts[pid] = true
 	}
 	found := map[int]*Process{} // nil: in none of the trees
@@ -65,22 +112,22 @@ func trees(roots ...*Process) map[int]*Process {
 		e := table[pid]
 		p := byPID[pid]
 		if p == nil {
-			p = byPID[e.PGRP]
+			p = byPID[e.group]
 		}
 		if p == nil {
-			if _, there := table[e.PPID]; there && !adopts[e.PPID] {
-				p = find(e.PPID)
-			} else if !ended(e) {
+			if _, there := table[e.parent]; there && !adopts[e.parent] {
+				p = find(e.parent)
+			} else if !e.ended() {
 				p = marked(pid, byMark)
 			}
 		}
 		found[pid] = p
 		return p
 	}
-	members := map[int]*Process{}
+	members := map[int]member{}
 	for pid, e := range table {
-		if p := find(pid); p != nil && !ended(e) {
-			members[pid] = p
+		if p := find(pid); p != nil && !e.ended() {
+			members[pid] = member{p, e.started}
 		}
 	}
 	return members
@@ -88,14 +135,16 @@ func trees(roots ...*Process) map[int]*Process {
 
 // marked returns the process whose mark another one carries.
 func marked(pid int, byMark map[string]*Process) *Process {
-	var variables []string
-	if p, err := procfs.NewProc(pid); err == nil {
-		variables, _ = p.Environ()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return nil
 	}
-	for _, variable := range variables {
-		name, _, _ := strings.Cut(variable, "=")
-		if p, ok := byMark[name]; ok {
-			return p
+	for variable := range strings.SplitSeq(string(text), "\x00") {
+		if strings.HasPrefix(variable, markPrefix) {
+			name, _, _ := strings.Cut(variable, "=")
+			if p, ok := byMark[name]; ok {
+				return p
+			}
 		}
 	}
 	return nil
@@ -105,9 +154,9 @@ func marked(pid int, byMark map[string]*Process) *Process {
 // uninterruptible sleep (D) counts as stopped, because it stops before it leaves the kernel. The
 // parent of a vfork is in that state until its child continues, and the child is stopped too.
 func still(pid int) bool {
-	threads, _ := procfs.AllThreads(pid)
-	for _, t := range threads {
-		if stat, err := t.Stat(); err == nil && !ended(stat) && !strings.Contains("TtD", stat.State) {
+	threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
+	for _, stat := range threads {
+		if e := readStat(stat); !e.ended() && !strings.ContainsRune("TtD", rune(e.state)) {
 			return false
 		}
 	}
@@ -116,10 +165,5 @@ func still(pid int) bool {
 
 // Alive reports whether a process has not ended.
 func Alive(pid int) bool {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return false
-	}
-	stat, err := p.Stat()
-	return err == nil && !ended(stat)
+	return !readStat(statOf(pid)).ended()
 }

@@ -178,7 +178,7 @@ func TestTreesAreApart(t *testing.T) {
 	a, ours := family(t, families["re-parented, setsid"], 1)
 	b, theirs := family(t, families["re-parented, setsid"], 1)
 	whose := trees(a, b)
-	if whose[ours[0]] != a || whose[theirs[0]] != b || whose[os.Getpid()] != nil || whose[1] != nil {
+	if whose[ours[0]].root != a || whose[theirs[0]].root != b || whose[os.Getpid()].root != nil || whose[1].root != nil {
 		t.Errorf("%v", whose)
 	}
 	if err := a.Kill(ctx); err != nil {
