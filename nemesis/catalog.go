@@ -1,9 +1,6 @@
 package nemesis
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Entry is a kind of fault that a scenario may name.
 type Entry struct {
@@ -56,10 +53,10 @@ func All() []Entry {
 
 // Find returns the entry called name.
 func Find(name string) (Entry, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(e Entry) bool { return e.Name == name })
-	if i < 0 {
-		return Entry{}, false
+	for _, e := range All() {
+		if e.Name == name {
+			return e, true
+		}
 	}
-	return all[i], true
+	return Entry{}, false
 }

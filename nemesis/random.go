@@ -22,9 +22,15 @@ type random struct {
 	steps int   // in an episode
 	apart Range // between the starts of two steps
 	lasts Range // how long each is in effect
-	// choices are the faults to draw from, each as often as it weighs. The steps of a fault share its
-	// weight. clocks are those that shift the clocks of clients; none if they are not drawn.
-	choices, clocks []Entry
+	// choices are the faults to draw from, each as often as it weighs. clocks are those that shift the
+	// clocks of clients; none if they are not drawn.
+	choices, clocks []choice
+}
+
+// choice is a fault and those of its steps that may be drawn. The steps share the fault's weight.
+type choice struct {
+	fault Entry
+	steps []Step
 }
 
 // clientClocks is the key that enables clocks of clients.
@@ -51,8 +57,10 @@ var (
 func newRandom(s Step) (random, error) {
 	r := random{steps: randomSteps, apart: randomApart, lasts: randomLasts}
 	weights := map[string]int{}
-	for _, e := range slices.Concat(drawable(), drawableClocks()) {
-		weights[e.Name] = 1
+	for _, e := range All() {
+		if len(e.Draw)+len(e.DrawClocks) > 0 {
+			weights[e.Name] = 1
+		}
 	}
 	clocks := false
 	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
@@ -80,9 +88,9 @@ func newRandom(s Step) (random, error) {
 			return r, err
 		}
 	}
-	r.choices = weighed(drawable(), weights)
+	r.choices = weighed(weights, func(e Entry) []Step { return e.Draw })
 	if clocks {
-		r.clocks = weighed(drawableClocks(), weights)
+		r.clocks = weighed(weights, func(e Entry) []Step { return e.DrawClocks })
 	}
 	if len(r.choices)+len(r.clocks) == 0 {
 		return r, errors.New("weights: all are 0, so there is nothing to draw from")
@@ -132,41 +140,28 @@ func parseRange(key, text string) (Range, error) {
 	return Range{a, b}, nil
 }
 
-// drawable returns the names of the faults that can be drawn.
-func drawable() []Entry {
-	all := slices.DeleteFunc(All(), func(e Entry) bool { return len(e.Draw) == 0 })
-	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-// drawableClocks returns the faults with steps for clients that have their own clocks.
-func drawableClocks() []Entry {
-	return slices.DeleteFunc(All(), func(e Entry) bool { return len(e.DrawClocks) == 0 })
-}
-
 // WithClientClocks adapts the steps to a run in which a client has its own clock: random steps may
 // shift it, too, unless the scenario says otherwise.
 func WithClientClocks(steps []Step) []Step {
 	out := slices.Clone(steps)
 	for i, s := range out {
-		if _, said := s.Options[clientClocks]; s.Fault != RandomFaults || said {
-			continue
+		if s.Fault == RandomFaults {
+			out[i].Options = map[string]string{clientClocks: "on"}
+			maps.Copy(out[i].Options, s.Options)
 		}
-		out[i].Options = maps.Clone(s.Options)
-		if out[i].Options == nil {
-			out[i].Options = map[string]string{}
-		}
-		out[i].Options[clientClocks] = "on"
 	}
 	return out
 }
 
-// weighed repeats entries by their weights.
-func weighed(entries []Entry, weights map[string]int) []Entry {
-	var all []Entry
-	for _, e := range entries {
-		all = append(all, slices.Repeat([]Entry{e}, weights[e.Name])...)
+// weighed returns the faults that have steps to draw, by name, each as often as it weighs.
+func weighed(weights map[string]int, steps func(Entry) []Step) []choice {
+	var all []choice
+	for _, e := range All() {
+		if c := (choice{e, steps(e)}); len(c.steps) > 0 {
+			all = append(all, slices.Repeat([]choice{c}, weights[e.Name])...)
+		}
 	}
+	slices.SortStableFunc(all, func(a, b choice) int { return strings.Compare(a.fault.Name, b.fault.Name) })
 	return all
 }
 
@@ -183,12 +178,10 @@ func (r random) episode(runSeed uint64, n int) []Step {
 		var fault Entry
 		var step Step
 		if len(r.choices) > 0 {
-			fault = r.choices[rng.IntN(len(r.choices))]
-			step = fault.Draw[rng.IntN(len(fault.Draw))]
+			fault, step = one(rng, r.choices)
 		}
 		if len(r.clocks) > 0 && instead.IntN(len(r.choices)+len(r.clocks)) < len(r.clocks) {
-			fault = r.clocks[instead.IntN(len(r.clocks))]
-			step = fault.DrawClocks[instead.IntN(len(fault.DrawClocks))]
+			fault, step = one(instead, r.clocks)
 		}
 		step.Fault = fault.Name
 		at += within(rng, r.apart)
@@ -202,6 +195,12 @@ func (r random) episode(runSeed uint64, n int) []Step {
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// one draws a fault and one of its steps.
+func one(rng *rand.Rand, all []choice) (Entry, Step) {
+	c := all[rng.IntN(len(all))]
+	return c.fault, c.steps[rng.IntN(len(c.steps))]
 }
 
 // within draws whole milliseconds, which are readable.

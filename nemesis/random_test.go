@@ -22,7 +22,7 @@ func TestMenu(t *testing.T) {
 			t.Errorf("%s applies to nothing", fault)
 		}
 	}
-	for _, e := range drawable() {
+	for _, e := range All() {
 		for _, step := range slices.Concat(e.Draw, e.DrawClocks) {
 			if step.For != nil {
 				t.Errorf("%s: how long it lasts is drawn, and not said", e.Name)
@@ -162,7 +162,7 @@ func TestRandomRefuses(t *testing.T) {
 
 // menu lists all steps that can be drawn.
 func menu() (all []Step) {
-	for _, e := range drawable() {
+	for _, e := range All() {
 		for _, step := range e.Draw {
 			step.Fault = e.Name
 			all = append(all, step)

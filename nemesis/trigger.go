@@ -93,27 +93,20 @@ func (t *Triggers) try(armed *trigger, m workloads.Moment) {
 }
 
 // Begin is called by a client before it tries to acquire. It blocks while a step waits for idle
-// clients.
+// clients, until the run ends.
 func (t *Triggers) Begin(ctx context.Context) {
-	for {
-		t.mu.Lock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.gate != nil && ctx.Err() == nil {
 		gate := t.gate
-		if gate == nil {
-			t.turns++
-			t.mu.Unlock()
-			return
-		}
 		t.mu.Unlock()
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			// The run ends.
-			t.mu.Lock()
-			t.turns++
-			t.mu.Unlock()
-			return
 		}
+		t.mu.Lock()
 	}
+	t.turns++
 }
 
 // End is called when the client has released its lock, or got none.

@@ -1,10 +1,6 @@
 package nemesis
 
-import (
-	"slices"
-
-	"lockbench/workloads"
-)
+import "lockbench/workloads"
 
 // Word is a word of scenario files with its meaning in one line.
 type Word struct{ Name, About string }
@@ -31,11 +27,12 @@ const (
 
 // KeyOf returns the key with a name.
 func KeyOf(keys []Key, name string) (Key, bool) {
-	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
-	if i < 0 {
-		return Key{}, false
+	for _, k := range keys {
+		if k.Name == name {
+			return k, true
+		}
 	}
-	return keys[i], true
+	return Key{}, false
 }
 
 // KeyNames returns the names of some keys, in their order.
