@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,21 +43,17 @@ func keptIn(cache, sum string) wazero.CompilationCache {
 // prune removes the modules that were not used for the longest time.
 func prune(cache string, keep int) {
 	entries, err := os.ReadDir(cache)
-	if err != nil || len(entries) <= keep {
+	if err != nil {
 		return
 	}
-	type folder struct {
-		path string
-		used time.Time
-	}
-	var all []folder
+	var all []fs.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && e.IsDir() {
-			all = append(all, folder{filepath.Join(cache, e.Name()), info.ModTime()})
+			all = append(all, info)
 		}
 	}
-	slices.SortFunc(all, func(a, b folder) int { return b.used.Compare(a.used) })
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	for _, old := range all[min(keep, len(all)):] {
-		_ = os.RemoveAll(old.path) // another process may remove it too
+		_ = os.RemoveAll(filepath.Join(cache, old.Name())) // another process may remove it too
 	}
 }
