@@ -3,75 +3,54 @@ package redis
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"path"
-	"slices"
 	"strings"
 
 	"lockbench/service"
 )
 
-// config is the first configuration of a server.
-type config struct{ service.Place }
-
-// setting is one line of a redis.conf.
-type setting struct{ name, value string }
-
-// text returns the configuration file.
-func (c config) text() string {
-	var base []setting
-	if c.Bind.IsValid() {
-		base = append(base, setting{"bind", c.Bind.String()})
-	} else {
-		base = append(base, setting{"bind", "*"})
+// config returns the first configuration of a server.
+func config(at service.Place) string {
+	set := map[string]string{
+		"bind": "*", "port": fmt.Sprint(at.Port), "dir": at.Data, "protected-mode": "no", "daemonize": "no",
 	}
-	base = append(base,
-		setting{"port", fmt.Sprint(c.Port)},
-		setting{"dir", c.Data},
-		setting{"protected-mode", "no"},
-		setting{"daemonize", "no"},
-	)
+	if at.Bind.IsValid() {
+		set["bind"] = at.Bind.String()
+		if at.Topology.Follows() {
+			// A server dials from its own address, which identifies its links.
+			set["bind-source-addr"] = at.Bind.String()
+		}
+	}
+	if at.Node.Role == service.Witness {
+		return lines(set) + watching(at)
+	}
+	// It keeps nothing on disk unless settings enable it.
+	maps.Copy(set, map[string]string{"save": "", "appendonly": "no", "enable-debug-command": "yes"})
+	if at.Topology.Follows() {
+		// It announces the address at which others reach it.
+		maps.Copy(set, map[string]string{
+			"replica-announce-ip":      at.Announced.Addr().String(),
+			"replica-announce-port":    fmt.Sprint(at.Announced.Port()),
+			"repl-diskless-sync-delay": "0",
+			"repl-ping-replica-period": "1",
+		})
+	}
 	switch {
-	case c.Node.Role == service.Witness:
-		return lines(append(base, c.watching()...))
-	case !c.Topology.Follows():
-		return lines(with(append(base, alone...), c.Settings))
-	case c.Topology.Name == Cluster:
-		settings := append(append(base, alone...), c.replicating()...)
-		return lines(with(append(settings, c.sharing()...), c.Settings))
+	case at.Topology.Name == Cluster:
+		maps.Copy(set, sharing(at))
+	case at.Leader != nil:
+		set["replicaof"] = fmt.Sprintf("%s %d", at.Leader.Addr(), at.Leader.Port())
 	}
-	settings := append(append(base, alone...), c.replicating()...)
-	if c.Leader != nil {
-		settings = append(settings, following(*c.Leader))
+	maps.Copy(set, at.Settings)
+	for name, value := range set {
+		if value == "" {
+			set[name] = `""`
+		}
 	}
-	return lines(with(settings, c.Settings))
+	return lines(set)
 }
 
-// alone is the configuration of a server that keeps nothing on disk unless settings enable it.
-var alone = []setting{
-	{"save", `""`},
-	{"appendonly", "no"},
-	{"enable-debug-command", "yes"},
-}
-
-// replicating is a server that may be master or replica. It announces the address at which others
-// reach it, and dials from its own address, which identifies its links.
-func (c config) replicating() []setting {
-	return append(c.source(),
-		setting{"replica-announce-ip", c.Announced.Addr().String()},
-		setting{"replica-announce-port", fmt.Sprint(c.Announced.Port())},
-		setting{"repl-diskless-sync-delay", "0"},
-		setting{"repl-ping-replica-period", "1"},
-	)
-}
-
-// source makes the server dial from its own address, if it has one of several.
-func (c config) source() []setting {
-	if !c.Bind.IsValid() {
-		return nil
-	}
-	return []setting{{"bind-source-addr", c.Bind.String()}}
-}
+func lines(set map[string]string) string { return strings.Join(service.Format("%s %s\n", set), "") }
 
 // busPort is the port on which the nodes of a cluster connect to each other. Redis' default, 10000
 // above the port for clients, may be one of the ports that the kernel gives to outgoing connections.
@@ -82,59 +61,30 @@ func busPort(port uint16) uint16 { return port + 1 }
 // The others take it for dead after a second; with less, a busy machine would look like a dead node. A
 // replica stands for election however long it has not heard from its master: Redis' own limit depends
 // on how long a fault has lasted, and a cluster that stays without a master shows nothing.
-func (c config) sharing() []setting {
-	return []setting{
-		{"cluster-enabled", "yes"},
+func sharing(at service.Place) map[string]string {
+	return map[string]string{
+		"cluster-enabled": "yes",
 		// It is configuration, which survives a loss of data.
-		{"cluster-config-file", path.Join(c.Config, "nodes.conf")},
-		{"cluster-node-timeout", "1000"},
-		{"cluster-replica-validity-factor", "0"},
-		{"cluster-port", fmt.Sprint(busPort(c.Port))},
-		{"cluster-announce-ip", c.Announced.Addr().String()},
-		{"cluster-announce-port", fmt.Sprint(c.Announced.Port())},
-		{"cluster-announce-bus-port", fmt.Sprint(busPort(c.Announced.Port()))},
+		"cluster-config-file":             path.Join(at.Config, "nodes.conf"),
+		"cluster-node-timeout":            "1000",
+		"cluster-replica-validity-factor": "0",
+		"cluster-port":                    fmt.Sprint(busPort(at.Port)),
+		"cluster-announce-ip":             at.Announced.Addr().String(),
+		"cluster-announce-port":           fmt.Sprint(at.Announced.Port()),
+		"cluster-announce-bus-port":       fmt.Sprint(busPort(at.Announced.Port())),
 	}
 }
 
-func following(master netip.AddrPort) setting {
-	return setting{"replicaof", fmt.Sprintf("%s %d", master.Addr(), master.Port())}
-}
-
-// watching is a sentinel, which also dials from its own address.
+// watching is a sentinel.
 //
 // The times are short, but long enough that a busy machine does not look like a dead master. The
 // election times of sentinels are unchanged, because shorter ones split the votes again and again.
-func (c config) watching() []setting {
-	return append(c.source(),
-		setting{"sentinel", fmt.Sprintf("announce-ip %s", c.Announced.Addr())},
-		setting{"sentinel", fmt.Sprintf("announce-port %d", c.Announced.Port())},
-		setting{"sentinel", fmt.Sprintf("monitor %s %s %d 2", masterName, c.Leader.Addr(), c.Leader.Port())},
-		setting{"sentinel", fmt.Sprintf("down-after-milliseconds %s 500", masterName)},
-		setting{"sentinel", fmt.Sprintf("failover-timeout %s 2000", masterName)},
-		setting{"sentinel", fmt.Sprintf("parallel-syncs %s 2", masterName)},
-	)
-}
-
-// with replaces settings by those of the user, and appends the others of the user.
-func with(settings []setting, own map[string]string) []setting {
-	settings = slices.DeleteFunc(settings, func(s setting) bool {
-		_, ok := own[s.name]
-		return ok
-	})
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		value := own[name]
-		if value == "" {
-			value = `""`
-		}
-		settings = append(settings, setting{name, value})
-	}
-	return settings
-}
-
-func lines(settings []setting) string {
-	var b strings.Builder
-	for _, s := range settings {
-		fmt.Fprintf(&b, "%s %s\n", s.name, s.value)
-	}
-	return b.String()
+func watching(at service.Place) string {
+	return fmt.Sprintf(`sentinel announce-ip %[2]s
+sentinel announce-port %[3]d
+sentinel monitor %[1]s %[4]s %[5]d 2
+sentinel down-after-milliseconds %[1]s 500
+sentinel failover-timeout %[1]s 2000
+sentinel parallel-syncs %[1]s 2
+`, masterName, at.Announced.Addr(), at.Announced.Port(), at.Leader.Addr(), at.Leader.Port())
 }

@@ -65,7 +65,7 @@ func (Service) Ports(t service.Topology) int {
 // Program returns the command line and the configuration of a server or a sentinel.
 func (Service) Program(at service.Place) service.Program {
 	file := path.Join(at.Config, "redis.conf")
-	p := service.Program{Args: []string{file}, Files: map[string]string{file: config{at}.text()}}
+	p := service.Program{Args: []string{file}, Files: map[string]string{file: config(at)}}
 	if at.Node.Role == service.Witness {
 		p.Args = append(p.Args, "--sentinel")
 	}
