@@ -2,6 +2,7 @@ package simredis
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -135,14 +136,6 @@ func (c *cluster) seat(name string) (*seat, error) {
 }
 
 // node finds a data node by its name.
-func (c *cluster) node(name string) (*node, error) {
-	for _, n := range c.data {
-		if n.Name == name {
-			return n, nil
-		}
-	}
-	if _, err := c.seat(name); err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("%s keeps no data", name)
+func (c *cluster) node(name string) *node {
+	return c.data[slices.IndexFunc(c.data, func(n *node) bool { return n.Name == name })]
 }

@@ -1,6 +1,7 @@
 package simredis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,48 +36,21 @@ var covered = sync.OnceValue(func() map[string]command {
 	return all
 })
 
-// coveredOptions reports whether the options of a command are covered too. Locks often use wrong options of SET.
-func coveredOptions(name string, args []string) bool {
+// check returns a command with the error that a real server returns for its arguments before it reads data; miniredis
+// returns other errors. ok is false if the command or one of its options is not covered. Locks often use wrong options of SET.
+func check(name string, args []string) (known command, text string, ok bool) {
+	known, ok = covered()[name]
+	if !ok {
+		return known, "", false
+	}
+	expires := func(value string) string {
+		if n, err := strconv.ParseInt(value, 10, 64); err != nil || n > 0 {
+			return ""
+		}
+		return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
+	}
 	switch name {
 	case "SET":
-		for i := 2; i < len(args); i++ {
-			switch strings.ToUpper(args[i]) {
-			case "NX", "XX", "GET", "KEEPTTL":
-			case "PX", "EX", "PXAT", "EXAT":
-				i++
-			default:
-				return false
-			}
-		}
-	case "INFO":
-		return len(args) == 1 && strings.EqualFold(args[0], "replication")
-	case "FLUSHALL":
-		return len(args) == 0
-	case "SELECT":
-		return len(args) == 1 && args[0] == "0"
-	case "COMMAND":
-		return len(args) == 0 || strings.EqualFold(args[0], "count")
-	case "SCRIPT":
-		return len(args) > 0 && (strings.EqualFold(args[0], "load") || strings.EqualFold(args[0], "exists"))
-	case "EVAL", "EVALSHA":
-		if len(args) < 2 {
-			return true // the server reports the error
-		}
-		_, err := strconv.Atoi(args[1])
-		return err == nil
-	}
-	return true
-}
-
-// refusedBefore returns the error that a real server returns for some commands before it reads data. miniredis returns other
-// errors.
-func refusedBefore(name string, args []string) (text string, refused bool) {
-	expires := func(value string) (string, bool) {
-		n, err := strconv.ParseInt(value, 10, 64)
-		return "ERR invalid expire time in '" + strings.ToLower(name) + "' command", err == nil && n <= 0
-	}
-	switch {
-	case name == "SET" && len(args) > 2:
 		nx, xx := false, false
 		for i := 2; i < len(args); i++ {
 			switch strings.ToUpper(args[i]) {
@@ -84,27 +58,49 @@ func refusedBefore(name string, args []string) (text string, refused bool) {
 				nx = true
 			case "XX":
 				xx = true
+			case "GET", "KEEPTTL":
 			case "PX", "EX", "PXAT", "EXAT":
 				if i++; i < len(args) {
-					if text, refused = expires(args[i]); refused {
-						return text, true
-					}
+					text = cmp.Or(text, expires(args[i]))
 				}
+			default:
+				return known, "", false
 			}
 		}
-		return syntaxError, nx && xx
-	case (name == "MSET" || name == "MSETNX") && len(args)%2 != 0, (name == "LPOP" || name == "RPOP") && len(args) > 2:
-		return fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name)), true
-	case name == "ZPOPMIN" && len(args) > 2:
-		return syntaxError, true
-	case (name == "EXPIRE" || name == "PEXPIRE" || name == "PEXPIREAT") && len(args) > 2:
+		if nx && xx {
+			text = cmp.Or(text, syntaxError)
+		}
+	case "INFO":
+		ok = len(args) == 1 && strings.EqualFold(args[0], "replication")
+	case "FLUSHALL":
+		ok = len(args) == 0
+	case "SELECT":
+		ok = len(args) == 1 && args[0] == "0"
+	case "COMMAND":
+		ok = len(args) == 0 || strings.EqualFold(args[0], "count")
+	case "SCRIPT":
+		ok = len(args) > 0 && (strings.EqualFold(args[0], "load") || strings.EqualFold(args[0], "exists"))
+	case "EVAL", "EVALSHA":
+		if len(args) > 1 { // otherwise the server reports the error
+			_, err := strconv.Atoi(args[1])
+			ok = err == nil
+		}
+	case "MSET", "MSETNX", "LPOP", "RPOP":
+		if pops := strings.HasSuffix(name, "POP"); pops && len(args) > 2 || !pops && len(args)%2 != 0 {
+			text = fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
+		}
+	case "ZPOPMIN":
+		if len(args) > 2 {
+			text = syntaxError
+		}
+	case "EXPIRE", "PEXPIRE", "PEXPIREAT":
 		for _, option := range args[2:] {
 			if !slices.Contains([]string{"NX", "XX", "GT", "LT"}, strings.ToUpper(option)) {
-				return "ERR Unsupported option " + option, true
+				return known, "ERR Unsupported option " + option, true
 			}
 		}
-	case (name == "SETEX" || name == "PSETEX") && len(args) == 3:
-		return expires(args[1])
+	case "SETEX", "PSETEX":
+		text = expires(args[1])
 	}
-	return "", false
+	return known, text, ok
 }

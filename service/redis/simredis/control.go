@@ -50,17 +50,14 @@ func (control) Follow(string, netip.AddrPort) error { return nil }
 
 // Lead moves the address that follows the master, which ends its connections.
 func (c control) Lead(node string) error {
-	master, err := c.node(node)
-	if err != nil {
-		return err
-	}
+	master := c.node(node)
 	c.mu.Lock()
 	c.service = master
 	c.host.Move(c.address, master.index)
 	c.mu.Unlock()
 	for _, n := range c.data {
 		if n != master {
-			n.drop()
+			c.host.HangUp(n.index)
 		}
 	}
 	return nil
@@ -94,11 +91,7 @@ func (c *cluster) ask(node string, command []string) (string, error) {
 	if w, ok := c.servers[s.index].(*sentinel); ok {
 		return w.ordered(command), nil
 	}
-	n, err := c.node(node)
-	if err != nil {
-		return "", err
-	}
-	return n.ordered(command)
+	return c.node(node).ordered(command)
 }
 
 // ordered executes a command of the control code.

@@ -113,23 +113,21 @@ func (n *node) session(p *server.Peer) *session {
 
 // called executes a command that a script calls. The goroutine of the script holds exec.
 func (n *node) called(p *server.Peer, name string, args []string) (done bool) {
-	if text, wrong := serverTable().misusedInScript(append([]string{name}, args...)); wrong {
+	if text := serverTable().misusedInScript(append([]string{name}, args...)); text != "" {
 		p.WriteError(text)
 		return true
 	}
-	known, ok := covered()[name]
-	if !ok || !coveredOptions(name, args) {
+	known, text, ok := check(name, args)
+	switch {
+	case !ok:
 		return n.refuse(p, name, args)
-	}
-	if name == "TTL" {
+	case name == "TTL":
 		return n.refuse(p, "TTL in a script", args) // it would round in another way
+	case text == "" && known.write && n.readonly.Load():
+		text = readonlyText
 	}
-	if text, refused := refusedBefore(name, args); refused {
+	if text != "" {
 		p.WriteError(text)
-		return true
-	}
-	if known.write && n.readonly.Load() {
-		p.WriteError(readonlyText)
 		return true
 	}
 	if known.write {
@@ -153,8 +151,8 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		p.Close()
 		return true
 	}
-	known, ok := covered()[name]
-	if !ok || !coveredOptions(name, args) {
+	known, text, ok := check(name, args)
+	if !ok {
 		return n.refuse(p, name, args)
 	}
 	if !s.control && n.cluster.unknownScript(name, args) {
@@ -166,15 +164,18 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	if s.multi && !endsTransaction(name) {
 		return n.queue(m, p, s, name, args)
 	}
+	switch {
+	case text != "":
+	case known.write && n.readonly.Load():
+		text = readonlyText
+	case known.write && !n.enoughReplicas():
+		text = fewReplicasText
+	}
+	if text != "" {
+		p.WriteError(text)
+		return true
+	}
 	if n.answer(m, p, s, name, args) {
-		return true
-	}
-	if known.write && n.readonly.Load() {
-		p.WriteError(readonlyText)
-		return true
-	}
-	if known.write && !n.enoughReplicas() {
-		p.WriteError(fewReplicasText)
 		return true
 	}
 	n.setClock(m)
@@ -215,7 +216,7 @@ func endsTransaction(name string) bool { return name == "EXEC" || name == "DISCA
 
 // queue adds a command to a transaction. The caller must hold exec.
 func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) (done bool) {
-	known := covered()[name]
+	known, text, _ := check(name, args)
 	switch {
 	case name == "WATCH":
 		p.WriteError("ERR WATCH inside MULTI is not allowed")
@@ -234,8 +235,7 @@ func (n *node) queue(m *miniredis.Miniredis, p *server.Peer, s *session, name st
 	// A real server checks the arguments when it executes the command, and executes the other commands even if this one
 	// fails. miniredis checks them now and fails the transaction.
 	said := n.aside(m, p, append([]string{name}, args...))
-	_, refused := refusedBefore(name, args)
-	if said != "+QUEUED\r\n" || refused || answered[name] {
+	if said != "+QUEUED\r\n" || text != "" || answered[name] {
 		return n.refuse(p, name+" in a transaction", args)
 	}
 	s.commands = append(s.commands, append([]string{name}, args...))
@@ -289,12 +289,8 @@ func scriptError(line, text, name string, args []string) string {
 
 // answer answers commands that miniredis lacks or answers differently from a real server.
 func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name string, args []string) bool {
-	if text, refused := refusedBefore(name, args); refused {
-		p.WriteError(text)
-		return true
-	}
-	switch {
-	case name == "TTL":
+	switch name {
+	case "TTL":
 		// A real server rounds to the nearest second.
 		ttl := m.DB(0).TTL(args[0])
 		switch {
@@ -305,40 +301,38 @@ func (n *node) answer(m *miniredis.Miniredis, p *server.Peer, s *session, name s
 		default:
 			p.WriteInt(int((ttl + time.Second/2) / time.Second))
 		}
-		return true
-	case name == "ROLE":
+	case "ROLE":
 		n.role(p)
-		return true
-	case name == "HELLO" || name == "CLIENT":
-		return n.greets(p, s, name, args)
-	case name == "COMMAND" && len(args) == 0:
-		p.WriteRaw(listing(serverText, p.Resp3))
-		return true
-	case name == "COMMAND": // COUNT
-		p.WriteInt(len(serverTable()))
-		return true
-	case name == "CLUSTER" || name == "READONLY" || name == "READWRITE" || name == "ASKING":
+	case "HELLO", "CLIENT":
+		n.greets(p, s, name, args)
+	case "COMMAND":
+		if len(args) == 0 {
+			p.WriteRaw(listing(serverText, p.Resp3))
+			break
+		}
+		p.WriteInt(len(serverTable())) // COUNT
+	case "CLUSTER", "READONLY", "READWRITE", "ASKING":
 		p.WriteError("ERR This instance has cluster support disabled")
-		return true
-	case name == "INFO":
+	case "INFO":
 		p.WriteBulk(n.info())
-		return true
+	default:
+		return false
 	}
-	return false
+	return true
 }
 
 // greets answers a greeting that comes late or together with other commands.
-func (n *node) greets(p *server.Peer, s *session, name string, args []string) bool {
+func (n *node) greets(p *server.Peer, s *session, name string, args []string) {
 	s.caller.mu.Lock()
 	reply, known := s.caller.greet(n.standing(), append([]string{name}, args...))
 	p.Resp3 = s.caller.resp3
 	s.caller.mu.Unlock()
 	n.note(s.caller)
 	if !known {
-		return n.refuse(p, name, args)
+		n.refuse(p, name, args)
+		return
 	}
 	p.WriteRaw(reply)
-	return true
 }
 
 // role answers ROLE.
@@ -358,7 +352,7 @@ func (n *node) role(p *server.Peer) {
 		return
 	}
 	state := "connect"
-	master, _ := c.node(n.following)
+	master := c.node(n.following)
 	if n.online && n.source == master.life {
 		state = "connected"
 	}
@@ -379,12 +373,7 @@ func (n *node) info() string {
 
 // refuse refuses a command that is not covered, and reports it; see [covered].
 func (n *node) refuse(p *server.Peer, name string, args []string) bool {
-	shown := args
-	if len(shown) > 4 {
-		shown = shown[:4]
-	}
-	what := strings.TrimSpace(name + " " + strings.Join(shown, " "))
-	n.cluster.refused(n.Name, what)
+	n.cluster.refused(n.Name, strings.TrimSpace(name+" "+strings.Join(args[:min(len(args), 4)], " ")))
 	p.WriteError(fmt.Sprintf("ERR the simulation does not cover the command %s", name))
 	return true
 }

@@ -95,7 +95,8 @@ func (n *node) Start(keepData bool) {
 	c := n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.begin()
+	n.life++
+	n.replicas, n.waiting, n.online, n.priority = map[string]*replica{}, make(chan struct{}), false, 100
 	if c.service != nil && n != c.service {
 		n.following = c.service.Name
 	}

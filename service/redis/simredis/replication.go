@@ -53,12 +53,6 @@ type (
 	brokenOff struct{ life int }
 )
 
-// begin starts replication when a node's process starts. The caller must hold cluster.mu.
-func (n *node) begin() {
-	n.life++
-	n.replicas, n.waiting, n.online, n.priority = map[string]*replica{}, make(chan struct{}), false, 100
-}
-
 // follow makes the node a replica of another node. It keeps its own data until all data of the other node arrives.
 func (n *node) follow(master string) {
 	c := n.cluster
@@ -85,9 +79,7 @@ func (n *node) promote() {
 
 // ask requests all data from the master. The caller must hold cluster.mu.
 func (n *node) ask() {
-	if master, err := n.cluster.node(n.following); err == nil {
-		n.tell(&master.seat, askWhole{})
-	}
+	n.tell(&n.cluster.node(n.following).seat, askWhole{})
 }
 
 // replicate sends the changes of a command to the replicas and returns the offset after them. The caller holds exec, so the
@@ -129,13 +121,12 @@ func (n *node) Tick() {
 	c := n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	master, err := c.node(n.following)
 	switch {
-	case n.following == "" || err != nil:
+	case n.following == "":
 	case !n.online:
 		n.ask()
 	default:
-		n.tell(&master.seat, doneTo{n.source, n.offset})
+		n.tell(&c.node(n.following).seat, doneTo{n.source, n.offset})
 	}
 }
 
@@ -272,10 +263,7 @@ func (n *node) enoughReplicas() bool {
 	return good >= c.settings.minReplicas
 }
 
-// drop ends the connections of all clients, like a server that is demoted.
-func (n *node) drop() { n.cluster.host.HangUp(n.index) }
-
-// demote makes a master a replica by the order of a sentinel.
+// demote makes a master a replica by the order of a sentinel, which ends the connections of all clients.
 func (n *node) demote(master string) {
 	c := n.cluster
 	c.mu.Lock()
@@ -286,6 +274,6 @@ func (n *node) demote(master string) {
 	}
 	n.follow(master)
 	if was == "" {
-		n.drop()
+		c.host.HangUp(n.index)
 	}
 }

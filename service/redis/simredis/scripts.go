@@ -28,18 +28,19 @@ var compared = sync.OnceValue(func() map[string]bool {
 // simulation might run it differently. Scripts of locks outside the catalog cannot be in the list, so
 // only their commands are checked; docs/simulation.md says so.
 func (c *cluster) unknownScript(name string, args []string) bool {
-	var text string
+	text, ok := scriptText(name, args)
+	return ok && !c.foreign.Load() && !compared()[digest(text)]
+}
+
+// scriptText returns the script that a command brings as text. EVALSHA brings none; its script was brought before.
+func scriptText(name string, args []string) (text string, ok bool) {
 	switch {
-	case c.foreign.Load():
-		return false
 	case name == "EVAL" && len(args) > 0:
-		text = args[0]
+		return args[0], true
 	case name == "SCRIPT" && len(args) == 2 && strings.EqualFold(args[0], "load"):
-		text = args[1]
-	default:
-		return false // the text with this digest was checked when it came
+		return args[1], true
 	}
-	return !compared()[digest(text)]
+	return "", false
 }
 
 // digest returns the digest by which servers identify a script.

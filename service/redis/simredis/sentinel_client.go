@@ -48,8 +48,6 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 		return proto.Error(text)
 	}
 	if isGreeting(words) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		if reply, known := c.greet(standing{mode: "sentinel"}, words); known {
 			return reply
 		}
@@ -155,8 +153,7 @@ func (s *sentinel) unsubscribe(l sim.Line) {
 
 func (s *sentinel) address(name string) (host, port string) {
 	// The name is that of a node of this cluster.
-	n, _ := s.cluster.node(name)
-	host, port, _ = strings.Cut(n.addr, ":")
+	host, port, _ = strings.Cut(s.cluster.node(name).addr, ":")
 	return host, port
 }
 

@@ -49,13 +49,8 @@ func shortcutOf(script string) shortcut {
 // learn stores the shortcut of a script that a client sends as text, for as long as the server keeps the script. The caller
 // must hold exec.
 func (n *node) learn(name string, args []string) {
-	var text string
-	switch {
-	case name == "EVAL" && len(args) > 0:
-		text = args[0]
-	case name == "SCRIPT" && len(args) == 2:
-		text = args[1]
-	default:
+	text, ok := scriptText(name, args)
+	if !ok {
 		return
 	}
 	sha := digest(text)

@@ -283,7 +283,7 @@ func TestIsolatedMaster(t *testing.T) {
 			return
 		}
 		w.wants("SET k inside NX", "+OK")
-		n, _ := c.servers.node(now)
+		n := c.servers.node(now)
 		outside.to(n.addr).wants("SET k outside NX", "+OK")
 		_ = c.Join(ctx, links)
 		time.Sleep(8 * time.Second)

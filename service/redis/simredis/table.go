@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/alicebob/miniredis/v2/proto"
 )
 
 // The tables of commands are the answers of redis-server 7.0.15 to COMMAND in the third version of the
@@ -18,8 +20,8 @@ var (
 	//go:embed commands_sentinel.txt
 	sentinelText string
 
-	serverTable   = sync.OnceValue(func() table { return readTable(serverText) })
-	sentinelTable = sync.OnceValue(func() table { return readTable(sentinelText) })
+	serverTable   = sync.OnceValue(func() table { return parseTable(serverText) })
+	sentinelTable = sync.OnceValue(func() table { return parseTable(sentinelText) })
 )
 
 // table has the commands of a server by their names in lower case.
@@ -33,64 +35,31 @@ type entryOfTable struct {
 	// first, last and step are the positions of its keys, from 1. 0 means no keys, and a negative last counts from
 	// the end.
 	first, last, step int
-	subs              table // nil without subcommands
+	subs              table
 }
 
-// readTable reads the lines of a table.
-func readTable(text string) table {
+// parseTable parses a table.
+func parseTable(text string) table {
+	answer, err := proto.Parse(listing(text, false))
+	if err != nil {
+		panic(err) // impossible: the tables are in the program
+	}
+	return readTable(answer)
+}
+
+// readTable reads an answer to COMMAND. The elements of a command are: name, arity, flags, first key, last key, step,
+// categories, tips, key specifications, subcommands.
+func readTable(answer any) table {
 	t := table{}
-	for line := range strings.Lines(text) {
-		e, _ := readEntry(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
-		t[e.name] = e
+	for _, command := range answer.([]any) {
+		c := command.([]any)
+		e := &entryOfTable{name: c[0].(string), arity: c[1].(int), first: c[3].(int), last: c[4].(int), step: c[5].(int), subs: readTable(c[9])}
+		for _, flag := range c[2].([]any) {
+			e.flags = append(e.flags, flag.(string))
+		}
+		t[e.name[strings.LastIndex(e.name, "|")+1:]] = e
 	}
 	return t
-}
-
-// readEntry reads one command and returns the words that are left. The elements are: name,
-// arity, flags, first key, last key, step, categories, tips, key specifications, subcommands.
-func readEntry(words []string) (*entryOfTable, []string) {
-	e := &entryOfTable{name: words[2]}
-	e.arity, _ = strconv.Atoi(words[3][1:])
-	flags := length(words[4])
-	for _, flag := range words[5 : 5+flags] {
-		e.flags = append(e.flags, flag[1:])
-	}
-	words = words[5+flags:]
-	e.first, e.last, e.step = length(words[0]), length(words[1]), length(words[2])
-	words = words[3:]
-	for range 3 { // not used here
-		words = skipElement(words)
-	}
-	subs := length(words[0])
-	words = words[1:]
-	for range subs {
-		var sub *entryOfTable
-		sub, words = readEntry(words)
-		if e.subs == nil {
-			e.subs = table{}
-		}
-		_, short, _ := strings.Cut(sub.name, "|")
-		e.subs[short] = sub
-	}
-	return e, words
-}
-
-// skipElement skips an element of an answer with its parts.
-func skipElement(words []string) []string {
-	inside := 0
-	switch words[0][0] {
-	case '$':
-		return words[2:]
-	case '*', '~':
-		inside = length(words[0])
-	case '%':
-		inside = 2 * length(words[0])
-	}
-	words = words[1:]
-	for range inside {
-		words = skipElement(words)
-	}
-	return words
 }
 
 func length(word string) int {
@@ -121,7 +90,7 @@ func listing(text string, resp3 bool) string {
 // find returns the entry of a command or subcommand, or nil.
 func (t table) find(words []string) *entryOfTable {
 	e := t[strings.ToLower(words[0])]
-	if e == nil || e.subs == nil || len(words) == 1 {
+	if e == nil || len(e.subs) == 0 || len(words) == 1 {
 		return e
 	}
 	return e.subs[strings.ToLower(words[1])]
@@ -189,15 +158,15 @@ func (t table) misused(words []string, transaction bool) (text string, wrong boo
 var protected = map[string]string{"debug": "debug", "module|load": "module", "module|loadex": "module", "module|unload": "module"}
 
 // misusedInScript is misused for commands in scripts.
-func (t table) misusedInScript(words []string) (text string, wrong bool) {
+func (t table) misusedInScript(words []string) (text string) {
 	e := t.find(words)
 	switch {
 	case e == nil:
-		return "ERR Unknown Redis command called from script", true
+		return "ERR Unknown Redis command called from script"
 	case !e.fits(words):
-		return "ERR Wrong number of args calling Redis command from script", true
+		return "ERR Wrong number of args calling Redis command from script"
 	case e.is("noscript"):
-		return "ERR This Redis command is not allowed from script", true
+		return "ERR This Redis command is not allowed from script"
 	}
-	return "", false
+	return ""
 }
