@@ -23,21 +23,6 @@ type Addresses interface {
 	Dial(ctx context.Context, from, to string) (net.Conn, error)
 }
 
-// Enter registers a client with the proxy.
-func (c *Cluster) Enter(client string, index int) error { return c.addresses().Enter(client, index) }
-
-// Store returns the addresses for a guest.
-func (c *Cluster) Store(client string, hello guest.Hello) (guest.StoreAddresses, error) {
-	return c.addresses().Store(client, hello)
-}
-
-func (c *Cluster) addresses() Addresses {
-	if c.Addresses == nil {
-		return listeners{c}
-	}
-	return c.Addresses
-}
-
 // StoreAt returns the addresses and parameters that a client needs. where returns the address under
 // which the client reaches a node, or [LeaderName].
 func (c *Cluster) StoreAt(where func(target string) (netip.AddrPort, error)) (guest.StoreAddresses, error) {

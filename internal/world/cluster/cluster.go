@@ -33,15 +33,16 @@ type Cluster struct {
 	process.Clients // the open clients
 	*proxy.Proxy    // the network, with its faults
 
+	// Addresses is how clients reach the nodes. Nil before Claim: each client has a listener of the proxy for
+	// each node.
+	Addresses
+
 	Spec    world.Spec
 	Dir     *process.Dir // temporary files, some shared by all clients
 	Network *process.Log // the proxy's log
 
 	// Preload is the library that shifts the clocks of servers; empty: they are not shifted.
 	Preload string
-
-	// Addresses is how clients reach the nodes. Nil: each client has a listener of the proxy for each node.
-	Addresses Addresses
 
 	// Called maps the addresses by which servers redirect clients to the names of nodes.
 	Called map[string]string
@@ -74,6 +75,9 @@ var (
 func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 	c.Spec, c.Group = s, service.NoServers{}
 	c.Clients.Net, c.Clients.LogDir = c, s.LogDir
+	if c.Addresses == nil {
+		c.Addresses = listeners{c}
+	}
 	var wire service.Wire
 	if s.Service != nil {
 		if n := len(s.Topology.Nodes()); n > nodesMax {
@@ -292,9 +296,12 @@ func (c *Cluster) Renew(ctx context.Context, name string) error {
 	})
 }
 
-// PauseNode stops a node's process.
+// PauseNode stops a node's process, whose sockets stay open.
 func (c *Cluster) PauseNode(ctx context.Context, name string) error {
-	return c.change(name, func(n *node) error { return n.pause(ctx) })
+	return c.change(name, func(n *node) error {
+		n.paused.Store(true)
+		return n.Pause(ctx)
+	})
 }
 
 // ResumeNode continues a node's process.
@@ -303,7 +310,8 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := n.resume(ctx); err != nil {
+	n.paused.Store(false)
+	if err := n.Resume(ctx); err != nil {
 		return err
 	}
 	return c.servers.Resumed(ctx, name)
@@ -323,8 +331,10 @@ func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, erro
 	return identity(ctx, conn)
 }
 
-// HasLeaderAddress reports whether clients use an address that follows the leader.
-func (c *Cluster) HasLeaderAddress() bool { return c.servers != nil && c.Spec.Topology.Entry == "" }
-
-// First returns the node to which it leads at first.
-func (c *Cluster) First() string { return c.servers.Lead() }
+// AddLeader adds the address that follows the leader to the proxy, if the topology has one.
+func (c *Cluster) AddLeader(at netip.AddrPort) error {
+	if c.Spec.Topology.Entry != "" {
+		return nil
+	}
+	return c.Proxy.AddService(LeaderName, at, c.servers.Lead())
+}

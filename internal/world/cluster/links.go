@@ -10,18 +10,24 @@ import (
 	"lockbench/internal/world"
 )
 
-// Links are links between nodes that do not lead through the proxy.
-type Links interface {
+// faults are faults on links.
+type faults interface {
 	Cut(ctx context.Context, links []world.Link) error
 	Join(ctx context.Context, links []world.Link) error
 	Shape(ctx context.Context, links []world.Link, d world.Delay) error
 	Unshape(ctx context.Context, links []world.Link) error
-	// Ping pings a node from another one.
+}
+
+// Links are links between nodes that do not lead through the proxy.
+type Links interface {
+	faults
+	// Ping pings a node of the cluster from another one.
 	Ping(ctx context.Context, from, to string) error
 }
 
-// split separates the links that do not lead through the proxy.
-func (c *Cluster) split(all []world.Link) (between, proxied []world.Link) {
+// onLinks calls f with the links that lead through the proxy, and with those that do not.
+func (c *Cluster) onLinks(all []world.Link, f func(faults, []world.Link) error) error {
+	var between, proxied []world.Link
 	for _, l := range all {
 		_, from := c.node(l.From)
 		_, to := c.node(l.To)
@@ -31,45 +37,31 @@ func (c *Cluster) split(all []world.Link) (between, proxied []world.Link) {
 			proxied = append(proxied, l)
 		}
 	}
-	return between, proxied
+	err := f(c.Proxy, proxied)
+	if len(between) > 0 {
+		err = errors.Join(err, f(c.Links, between))
+	}
+	return err
 }
 
 // Cut holds everything on the links.
 func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	between, proxied := c.split(all)
-	if err := c.Proxy.Cut(ctx, proxied); err != nil || len(between) == 0 {
-		return err
-	}
-	return c.Links.Cut(ctx, between)
+	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Cut(ctx, links) })
 }
 
 // Join ends Cut.
 func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
-	between, proxied := c.split(all)
-	err := c.Proxy.Join(ctx, proxied)
-	if len(between) > 0 {
-		err = errors.Join(err, c.Links.Join(ctx, between))
-	}
-	return err
+	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Join(ctx, links) })
 }
 
 // Shape delays everything on the links.
 func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
-	between, proxied := c.split(all)
-	if err := c.Proxy.Shape(ctx, proxied, d); err != nil || len(between) == 0 {
-		return err
-	}
-	return c.Links.Shape(ctx, between, d)
+	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Shape(ctx, links, d) })
 }
 
 // Unshape ends Shape.
 func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	between, proxied := c.split(all)
-	err := c.Proxy.Unshape(ctx, proxied)
-	if len(between) > 0 {
-		err = errors.Join(err, c.Links.Unshape(ctx, between))
-	}
-	return err
+	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Unshape(ctx, links) })
 }
 
 // Ping pings a node on the path of from's connections. Links carry no load.
@@ -88,7 +80,7 @@ func (c *Cluster) ping(ctx context.Context, from, to string, load int) error {
 		return c.Links.Ping(ctx, from, to)
 	}
 	c.Greeted(from)
-	conn, err := c.addresses().Dial(ctx, from, to)
+	conn, err := c.Addresses.Dial(ctx, from, to)
 	if err != nil {
 		return err
 	}

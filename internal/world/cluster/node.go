@@ -90,18 +90,6 @@ func (n *node) launch(ctx context.Context, keepData bool) error {
 	return n.Launch(ctx, p, keepData)
 }
 
-// pause stops the program, whose sockets stay open.
-func (n *node) pause(ctx context.Context) error {
-	n.paused.Store(true)
-	return n.Pause(ctx)
-}
-
-// resume continues it.
-func (n *node) resume(ctx context.Context) error {
-	n.paused.Store(false)
-	return n.Resume(ctx)
-}
-
 // status returns the state of the program.
 func (n *node) status() service.Status {
 	if why := n.Down(); why != nil {

@@ -37,10 +37,7 @@ func TestClock(t *testing.T) {
 		if err := expect("redis-1", 0); err != nil {
 			return err
 		}
-		n, err := c.node("redis-1")
-		if err != nil {
-			return err
-		}
+		n := c.node("redis-1")
 		if _, err := redistest.Ask(ctx, n.addr(), "SET", "k", "held", "PX", "60000"); err != nil {
 			return err
 		}
@@ -69,7 +66,7 @@ func TestClock(t *testing.T) {
 		if err := c.ShiftClock(ctx, "redis-1", -10*time.Minute, 1000); err != nil {
 			return err
 		}
-		err = service.Poll(ctx, func() error {
+		err := service.Poll(ctx, func() error {
 			if off, err := c.Abilities().ClockOffset(ctx, "redis-1"); err != nil || off < -9*time.Minute {
 				return fmt.Errorf("off by %v, %w", off, err)
 			}

@@ -129,10 +129,8 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.HasLeaderAddress() {
-		if err := c.Proxy.AddService(cluster.LeaderName, netip.AddrPort{}, c.First()); err != nil {
-			return err
-		}
+	if err := c.AddLeader(netip.AddrPort{}); err != nil {
+		return err
 	}
 	return c.Form(ctx)
 }
@@ -177,12 +175,9 @@ func (c *Cluster) stopNetwork(ctx context.Context) error {
 	return err
 }
 
-func (c *Cluster) node(name string) (*node, error) {
-	i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("there is no node %q in this cluster", name)
-	}
-	return c.nodes[i], nil
+// node returns a node, which the cluster must have.
+func (c *Cluster) node(name string) *node {
+	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })]
 }
 
 const (

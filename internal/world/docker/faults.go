@@ -96,10 +96,7 @@ func (c *Cluster) openRelay(l world.Link) error {
 	if err != nil {
 		return fmt.Errorf("%w; a delay of %v or more needs no such way", err, holdMin)
 	}
-	to, err := c.node(l.To)
-	if err != nil {
-		return err
-	}
+	to := c.node(l.To)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	state := c.links[l]
@@ -139,21 +136,13 @@ const probeLimit = 5 * time.Second
 // Ping pings a server from the container of another one. It shares a running PING, which returns when the link is
 // open. So there is at most one for each direction, and a slow machine does not start one program after the other.
 func (c *Cluster) Ping(ctx context.Context, from, to string) error {
-	source, err := c.node(from)
-	if err != nil {
-		return err
-	}
-	n, err := c.node(to)
-	if err != nil {
-		return err
-	}
 	for {
 		own := false
 		done := c.probes.DoChan(fmt.Sprint(world.Link{From: from, To: to}), func() (any, error) {
 			own = true
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
 			defer cancel()
-			return nil, source.pingFromInside(limited, n.announced)
+			return nil, c.node(from).pingFromInside(limited, c.node(to).announced)
 		})
 		select {
 		case r := <-done:

@@ -80,10 +80,8 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 			return nil, err
 		}
 	}
-	if c.HasLeaderAddress() {
-		if err := c.Proxy.AddService(cluster.LeaderName, b.serviceAddr(), c.First()); err != nil {
-			return nil, err
-		}
+	if err := c.AddLeader(b.serviceAddr()); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
