@@ -33,11 +33,11 @@ type conn struct {
 	up, down *flow
 	requests io.Writer // parses requests to count them; nil: not counted
 
-	killed chan struct{}
+	life context.Context // ends when the connection is killed
+	end  context.CancelFunc
 
-	mu   sync.Mutex
-	dead bool
-	far  farEnd // nil until dialled
+	mu  sync.Mutex // held while it is killed
+	far farEnd     // nil until dialled
 }
 
 // farEnd is the connection to a node.
@@ -80,7 +80,7 @@ func (c *conn) await(l *link, passes func(*state) bool) bool {
 		case <-c.up.queue.ended:
 			c.kill()
 			return false
-		case <-c.killed:
+		case <-c.life.Done():
 			return false
 		}
 	}
@@ -92,15 +92,8 @@ func (c *conn) connect() bool {
 	if !c.await(c.up.link, func(st *state) bool { return !st.held() }) {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.proxy.options.DialLimit)
+	ctx, cancel := context.WithTimeout(c.life, c.proxy.options.DialLimit)
 	defer cancel()
-	go func() {
-		select {
-		case <-c.killed:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	far, err := c.dial(ctx)
 	if err != nil {
 		c.refuse(err)
@@ -108,7 +101,7 @@ func (c *conn) connect() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dead {
+	if c.life.Err() != nil {
 		far.Close()
 		return false
 	}
@@ -133,19 +126,14 @@ func (c *conn) refuse(err error) {
 		return
 	}
 	c.proxy.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))
-	_ = c.near.SetLinger(0)
-	c.kill()
+	c.reset()
 }
 
-// kill closes both sockets now and drops all queued bytes.
+// kill closes both sockets now and drops all queued bytes. It may be called again.
 func (c *conn) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dead {
-		return
-	}
-	c.dead = true
-	close(c.killed)
+	c.end()
 	c.near.Close()
 	if c.far != nil {
 		c.far.Close()
@@ -155,11 +143,9 @@ func (c *conn) kill() {
 // reset is kill with a TCP reset on both sides.
 func (c *conn) reset() {
 	c.mu.Lock()
-	if !c.dead {
-		_ = c.near.SetLinger(0)
-		if far, ok := c.far.(*net.TCPConn); ok {
-			_ = far.SetLinger(0)
-		}
+	_ = c.near.SetLinger(0) // fails if it is closed
+	if far, ok := c.far.(*net.TCPConn); ok {
+		_ = far.SetLinger(0)
 	}
 	c.mu.Unlock()
 	c.kill()

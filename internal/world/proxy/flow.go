@@ -17,7 +17,7 @@ func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
 
 // begin starts to read the stream.
 func (f *flow) begin(c *conn, from io.Reader, requests io.Writer) {
-	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.killed}, f.queue)
+	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.life.Done()}, f.queue)
 }
 
 // pump writes the queued bytes to the far end whenever the link lets it, until the stream ends.
@@ -82,7 +82,7 @@ func (f *flow) pump(c *conn, to farEnd) {
 			if held.fate.Load() == passes {
 				f.hold.Store(nil)
 			}
-		case <-c.killed:
+		case <-c.life.Done():
 			return
 		}
 	}

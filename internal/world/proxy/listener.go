@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -47,11 +48,7 @@ func (p *Proxy) accept(l *listener) {
 		case err != nil:
 			// Most likely out of file descriptors, which other connections free.
 			p.options.Log(fmt.Sprintf("accept for %s: %v", l.target, err))
-			select {
-			case <-time.After(10 * time.Millisecond):
-			case <-p.done:
-				return
-			}
+			time.Sleep(10 * time.Millisecond)
 		default:
 			p.identify(l, near)
 		}
@@ -114,7 +111,8 @@ func (p *Proxy) open(l *listener, near *net.TCPConn, source string) {
 		p.reject(l, near, fmt.Sprintf("%s and %s are not a client and a node", source, l.target))
 		return
 	}
-	c := &conn{proxy: p, near: near, from: from.ip, to: l.real, killed: make(chan struct{})}
+	c := &conn{proxy: p, near: near, from: from.ip, to: l.real}
+	c.life, c.end = context.WithCancel(context.Background())
 	if node.node != nil {
 		c.service, node = node, node.node
 	}

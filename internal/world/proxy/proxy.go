@@ -79,8 +79,7 @@ type Proxy struct {
 	options   Options
 	toxiproxy *toxiproxy.ApiServer // holds the toxics' context only; it serves no HTTP
 
-	done chan struct{}
-	wg   sync.WaitGroup // accept loops and connections
+	wg sync.WaitGroup // accept loops and connections
 
 	mu        sync.Mutex
 	closed    bool
@@ -124,7 +123,6 @@ func New(o Options) *Proxy {
 	return &Proxy{
 		options:   o,
 		toxiproxy: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
-		done:      make(chan struct{}),
 		ends:      map[string]*end{},
 		listeners: map[*listener]struct{}{},
 		conns:     map[*conn]struct{}{},
@@ -271,7 +269,6 @@ func (p *Proxy) Close() error {
 		return nil
 	}
 	p.closed = true
-	close(p.done)
 	for l := range p.listeners {
 		l.listener.Close()
 	}
