@@ -43,14 +43,11 @@ type Clients struct {
 	clocks  string // the directory of the clocks
 
 	mu      sync.Mutex
-	clients map[int]opened
+	clients map[int]ender // nil while they are opened
 }
 
-// opened is a client of a cluster. Both fields are nil while it is being opened.
-type opened struct {
-	process *Client                     // nil if it runs in this process
-	end     func(context.Context) error // ends it in any state
-}
+// ender is a client that can be ended in any state.
+type ender interface{ end(context.Context) error }
 
 // stopLimit bounds the end of a client.
 const stopLimit = 20 * time.Second
@@ -80,7 +77,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 		return nil, err
 	}
 	ch.net = c.Net
-	c.keep(s.ID, opened{ch, ch.end})
+	c.keep(s.ID, ch)
 	if err := ch.open(ctx, s); err != nil {
 		ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 		defer cancel()
@@ -102,19 +99,19 @@ func (c *Clients) enter(id int) error {
 		return errors.New("the number of this client was used before")
 	}
 	if c.clients == nil {
-		c.clients = map[int]opened{}
+		c.clients = map[int]ender{}
 	}
 	if err := c.Net.Enter(history.ClientParty(id).String(), len(c.clients)); err != nil {
 		return err
 	}
-	c.clients[id] = opened{}
+	c.clients[id] = nil
 	return nil
 }
 
-func (c *Clients) keep(id int, o opened) {
+func (c *Clients) keep(id int, client ender) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.clients[id] = o
+	c.clients[id] = client
 }
 
 // End ends all clients in any state.
@@ -122,11 +119,11 @@ func (c *Clients) End(ctx context.Context) error {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.clients))
 	c.mu.Unlock()
-	return service.Each(all, func(o opened) error {
-		if o.end == nil {
+	return service.Each(all, func(client ender) error {
+		if client == nil {
 			return nil
 		}
-		return o.end(ctx)
+		return client.end(ctx)
 	})
 }
 

@@ -59,9 +59,9 @@ func (c *Clients) ClientClockOffset(id int) (time.Duration, error) {
 func (c *Clients) withClock(id int) (*Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ch := c.clients[id].process
+	ch, ok := c.clients[id].(*Client)
 	switch {
-	case ch == nil:
+	case !ok:
 		return nil, errors.New("it is not a process")
 	case c.preload == "":
 		return nil, errors.New("it was started with the machine's clock")

@@ -81,7 +81,7 @@ func TestClientClock(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			c.clients = map[int]opened{1: {process: ch}}
+			c.clients = map[int]ender{1: ch}
 			// off waits until the program prints a time with this offset.
 			off := func(want time.Duration) {
 				t.Helper()

@@ -51,7 +51,7 @@ func (c *Clients) openInProcess(ctx context.Context, s world.ClientSpec) (*inPro
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	p.conn, p.stop = guest.InProcess(life, hello, s.Opener, client, &p.gate, s.ConnOptions())
-	c.keep(s.ID, opened{end: p.end})
+	c.keep(s.ID, p)
 	_, err = p.conn.Hello(ctx)
 	if err == nil {
 		err = p.conn.Open(ctx, guest.Request{Client: s.ID, Lock: s.Lock, Options: s.Options, Seed: s.Seed})

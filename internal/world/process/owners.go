@@ -73,9 +73,6 @@ func (o *Owners) Start(party string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Ready returns why the kernel cannot be asked, or nil.
-func (o *Owners) Ready() error { return canAsk() }
-
 // Party returns the party of the process that dialled.
 func (o *Owners) Party(dialler, listener netip.AddrPort) (party string, err error) {
 	// Two fresh looks: a connection may be inherited by a new process between listing the
@@ -166,13 +163,4 @@ func socketsOf(pid int, blind *error) (numbers []uint32) {
 		}
 	}
 	return numbers
-}
-
-func readDir(path string) ([]string, error) {
-	dir, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return dir.Readdirnames(-1)
 }

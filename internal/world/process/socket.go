@@ -87,8 +87,8 @@ func readInode(answer []byte) (uint32, error) {
 	return found, nil
 }
 
-// canAsk looks up a connection of its own, and returns why that does not work here.
-func canAsk() error {
+// Ready looks up a connection of its own, and returns why that does not work here.
+func (o *Owners) Ready() error {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -39,7 +39,12 @@ func (e entry) ended() bool { return e.state == 0 || e.state == 'Z' || e.state =
 
 // readTable reads the list of processes, which may change meanwhile.
 func readTable() map[int]entry {
-	names, _ := readDir("/proc")
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
 	table := make(map[int]entry, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
