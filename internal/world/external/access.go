@@ -18,17 +18,11 @@ import (
 // dialLimit bounds a connection with TLS and login.
 const dialLimit = 5 * time.Second
 
-// Login is how lockbench logs in to nodes of one role.
-type Login struct {
-	service.Credentials
-	From string // the source of the password, for messages
-}
-
 // dial connects to a server, bypassing all faults, and logs in.
 func (o Options) dial(ctx context.Context, r service.Role, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	if to, elsewhere := o.Hooks.reached[addr]; elsewhere {
+	if to, elsewhere := o.Hooks.Addresses[addr]; elsewhere {
 		addr = to
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -47,7 +41,7 @@ type explained struct{ error }
 func (e explained) Unwrap() error { return e.error }
 
 func (o Options) enter(ctx context.Context, r service.Role, addr string, plain net.Conn) (net.Conn, error) {
-	how := service.Access{Credentials: o.Logins[r].Credentials}
+	how := service.Access{Credentials: o.Location.Logins[r]}
 	if r == service.Data {
 		how.Database = o.Location.Database
 	}
@@ -78,7 +72,7 @@ func (o Options) explain(r service.Role, err error) error {
 		if refused.Role != "" {
 			r = refused.Role
 		}
-		return fmt.Errorf("%w; the password is that of %s", err, o.Logins[r].From)
+		return fmt.Errorf("%w; the password is that of %s", err, o.Sources[r])
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return fmt.Errorf("its certificate is not valid now, but from %s to %s: the server needs a new one",
 			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))

@@ -59,7 +59,7 @@ type backend struct {
 }
 
 func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
-	b := &backend{cut: map[world.Link]bool{}, isolated: map[string]bool{}, hooks: &runner{}}
+	b := &backend{cut: map[world.Link]bool{}, isolated: map[string]bool{}, hooks: &runner{log: &process.Log{}}}
 	c := &b.cluster
 	c.Clients.Self, c.Links = w.options.Self, b
 	defer func() {
@@ -119,7 +119,7 @@ func (b *backend) begin(ctx context.Context) error {
 func (b *backend) stop() error {
 	undone := b.hooks.undoAll()
 	err := b.cluster.Stop(stopLimit, b.clean)
-	b.hooks.close()
+	b.hooks.log.Close()
 	if err = errors.Join(undone, err); err != nil {
 		return fmt.Errorf("leave the servers as they were: %w", err)
 	}

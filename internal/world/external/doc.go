@@ -43,9 +43,9 @@ const Base = "lockbench:"
 type Options struct {
 	Service  service.Service // nil: no servers were named
 	Location service.Location
-	Logins   map[service.Role]Login
-	TLS      *tls.Config // nil: none
-	Hooks    *Hooks      // nil: none
+	Sources  map[service.Role]string // of passwords, for messages
+	TLS      *tls.Config             // nil: none
+	Hooks    *Hooks                  // nil: none
 	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this
 	// program with the argument "guest".
 	Self []string

@@ -46,33 +46,30 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 	if o.Location, err = o.Service.External().Locate(urls); err != nil {
 		return o, fmt.Errorf("--servers %w", err)
 	}
-	o.Logins = map[service.Role]Login{}
+	o.Location.Logins, o.Sources = map[service.Role]service.Credentials{}, map[service.Role]string{}
 	for _, p := range o.Location.Topology.Parts {
-		l, err := login(p.Name, getenv)
+		l, source, err := login(p.Name, getenv)
 		if err != nil {
 			return o, err
 		}
 		switch {
-		case o.Location.NoLogin != "" && (l.Credentials != (service.Credentials{}) || o.Location.User != ""):
+		case o.Location.NoLogin != "" && (l != (service.Credentials{}) || o.Location.User != ""):
 			return o, fmt.Errorf("no user and no password can be given for %s: %s", o.Service.Name(), o.Location.NoLogin)
 		case p.Role == service.Data && l.User != "" && o.Location.User != "":
 			return o, fmt.Errorf("the user of %s is named twice, by the URL and by %s", p.Name, variable(p.Name, "USER"))
 		case p.Role == service.Data && l.User == "":
 			l.User = o.Location.User
 		}
-		o.Logins[p.Role] = l
+		o.Location.Logins[p.Role], o.Sources[p.Role] = l, source
 	}
 	// Sentinels usually have the password of the data nodes.
-	data := o.Logins[service.Data]
-	if w, ok := o.Logins[service.Witness]; ok && w.Credentials == (service.Credentials{}) && data.User == "" {
-		o.Logins[service.Witness] = Login{Credentials: data.Credentials, From: data.From + " or " + w.From}
+	data := o.Location.Logins[service.Data]
+	if w, ok := o.Location.Logins[service.Witness]; ok && w == (service.Credentials{}) && data.User == "" {
+		o.Location.Logins[service.Witness] = data
+		o.Sources[service.Witness] = o.Sources[service.Data] + " or " + o.Sources[service.Witness]
 	}
 	if data.User != "" && data.Password == "" && !o.Location.Passwordless {
-		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, data.From)
-	}
-	o.Location.Logins = map[service.Role]service.Credentials{}
-	for role, l := range o.Logins {
-		o.Location.Logins[role] = l.Credentials
+		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, o.Sources[service.Data])
 	}
 	if o.TLS, err = g.tls(o.Location.TLS); err != nil {
 		return o, err
@@ -141,26 +138,26 @@ func Variables(all []service.Service) []string {
 	return slices.Compact(names)
 }
 
-// login reads the credentials for the nodes of one part.
-func login(part string, getenv func(string) string) (Login, error) {
+// login reads the credentials for the nodes of one part, and returns the source of the password for messages.
+func login(part string, getenv func(string) string) (l service.Credentials, source string, err error) {
 	own, file := variable(part, "PASSWORD"), variable(part, "PASSWORD_FILE")
-	l := Login{From: own + " (or of the file that " + file + " names)"}
+	source = own + " (or of the file that " + file + " names)"
 	l.User, l.Password = getenv(variable(part, "USER")), getenv(own)
 	path := getenv(file)
 	if path == "" {
-		return l, nil
+		return l, source, nil
 	}
 	if l.Password != "" {
-		return l, fmt.Errorf("%s and %s are both set: give one of them", own, file)
+		return l, source, fmt.Errorf("%s and %s are both set: give one of them", own, file)
 	}
 	text, err := regular.ReadFile(path)
 	if err != nil {
-		return l, fmt.Errorf("%s: %w", file, err)
+		return l, source, fmt.Errorf("%s: %w", file, err)
 	}
 	if l.Password = strings.TrimRight(string(text), "\r\n"); l.Password == "" {
-		return l, fmt.Errorf("%s: %s is empty", file, path)
+		return l, source, fmt.Errorf("%s: %s is empty", file, path)
 	}
-	return l, nil
+	return l, source, nil
 }
 
 // tls reads the certificates.

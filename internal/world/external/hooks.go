@@ -49,9 +49,11 @@ const hookLimit = 30 * time.Second
 
 // Hooks are the user's commands that break servers and undo that.
 type Hooks struct {
-	nodes    map[string]string // names of nodes, by their addresses
-	reached  map[string]string // where this machine reaches addresses that servers name
-	commands map[string]command
+	Limit time.Duration     `yaml:"limit"` // of commands without a limit
+	Nodes map[string]string `yaml:"nodes"` // addresses, by the names of nodes in commands
+	// Addresses maps addresses that servers announce to those at which this machine reaches them.
+	Addresses map[string]string  `yaml:"addresses"`
+	Commands  map[string]command `yaml:"hooks"`
 }
 
 // command is one hook: COMMAND in the file, or {run: COMMAND, limit: 10s}.
@@ -69,16 +71,7 @@ func (c *command) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*fields)(c))
 }
 
-func (h *Hooks) has(name string) bool { return h.commands[name].Run != "" }
-
-// hooksFile is the content of the file.
-type hooksFile struct {
-	Limit time.Duration     `yaml:"limit"`
-	Nodes map[string]string `yaml:"nodes"`
-	// Addresses maps addresses that servers announce to those at which this machine reaches them.
-	Addresses map[string]string  `yaml:"addresses"`
-	Hooks     map[string]command `yaml:"hooks"`
-}
+func (h *Hooks) has(name string) bool { return h.Commands[name].Run != "" }
 
 // ReadHooks reads a file of hooks. Its errors are usage errors.
 func ReadHooks(path string) (*Hooks, error) {
@@ -94,34 +87,31 @@ func ReadHooks(path string) (*Hooks, error) {
 }
 
 func parseHooks(text []byte) (*Hooks, error) {
-	file := hooksFile{Limit: hookLimit}
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+	h := &Hooks{Limit: hookLimit}
+	if err := yaml.UnmarshalWithOptions(text, h, yaml.Strict()); err != nil {
 		return nil, errors.New(withoutPasswords(yaml.FormatError(err, false, true)))
 	}
-	h := &Hooks{nodes: map[string]string{}, commands: map[string]command{}}
-	for name, addr := range file.Nodes {
+	for name := range h.Nodes {
 		if !plain(name) {
 			return nil, fmt.Errorf("nodes: %q is not a name of letters, digits, dots, dashes, slashes and underscores", name)
 		}
-		h.nodes[addr] = name
 	}
-	h.reached = file.Addresses
-	for from, to := range h.reached {
+	for from, to := range h.Addresses {
 		for _, addr := range []string{from, to} {
 			if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
 				return nil, fmt.Errorf("addresses: %q is not a HOST:PORT", addr)
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
-		c := file.Hooks[name]
+	for _, name := range slices.Sorted(maps.Keys(h.Commands)) {
+		c := h.Commands[name]
 		if c.Limit == 0 {
-			c.Limit = file.Limit
+			c.Limit = h.Limit
 		}
 		if err := c.check(name); err != nil {
 			return nil, fmt.Errorf("hooks: %s: %w", name, err)
 		}
-		h.commands[name] = c
+		h.Commands[name] = c
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if undo := kinds[name].undo; h.has(name) && undo != "" && !h.has(undo) {

@@ -28,9 +28,9 @@ type runner struct {
 	hooks   *Hooks
 	site    service.Site
 	secrets []string
-	log     *process.Log // nil: there are no servers
-	dir     string       // where a hook's output is kept while it runs
-	file    string       // a file with the pending undos, in case lockbench is killed; empty: none
+	log     *process.Log
+	dir     string // where a hook's output is kept while it runs
+	file    string // a file with the pending undos, in case lockbench is killed; empty: none
 
 	mu      sync.Mutex
 	pending []pendingUndo
@@ -50,7 +50,7 @@ func newRunner(o Options, site service.Site, log *process.Log, dir, logs string)
 	if logs != "" {
 		r.file = filepath.Join(logs, "owed.sh")
 	}
-	for _, l := range o.Logins {
+	for _, l := range o.Location.Logins {
 		if l.Password != "" {
 			r.secrets = append(r.secrets, l.Password)
 		}
@@ -58,17 +58,11 @@ func newRunner(o Options, site service.Site, log *process.Log, dir, logs string)
 	return r
 }
 
-func (r *runner) close() {
-	if r.log != nil {
-		r.log.Close()
-	}
-}
-
 // called returns the name of a node in hooks: the one in the hooks file, the first label of its host
 // name, or that of lockbench.
 func (h *Hooks) called(node string, site service.Site) string {
-	for addr, is := range site.Called {
-		if name, ok := h.nodes[addr]; ok && is == node {
+	for name, addr := range h.Nodes {
+		if site.Called[addr] == node {
 			return name
 		}
 	}
@@ -151,7 +145,7 @@ func (r *runner) save() error {
 	}
 	text := "# These commands undo hooks that lockbench has run and not undone yet.\n"
 	for _, d := range slices.Backward(r.pending) {
-		undo, err := r.hooks.commands[d.name].filled(d.with)
+		undo, err := r.hooks.Commands[d.name].filled(d.with)
 		if err != nil {
 			return fmt.Errorf("hook %s: %w", d.name, err)
 		}
@@ -173,7 +167,7 @@ func (r *runner) undoAll() error {
 	var errs []error
 	for _, d := range todo {
 		if err := r.runUndo(d); err != nil {
-			text, _ := r.hooks.commands[d.name].filled(d.with)
+			text, _ := r.hooks.Commands[d.name].filled(d.with)
 			errs = append(errs, fmt.Errorf("undo a hook: %w; run by hand: %s", err, r.masked(text)))
 		}
 	}
@@ -186,7 +180,7 @@ const outputMax = 64 << 10
 // run runs a hook to its end or its limit, even if the run is cancelled: an interrupted hook would leave an
 // unknown state.
 func (r *runner) run(name string, with values) error {
-	c := r.hooks.commands[name]
+	c := r.hooks.Commands[name]
 	if c.Run == "" {
 		return fmt.Errorf("there is no hook %s", name)
 	}

@@ -42,10 +42,10 @@ func (w *World) Ready(ctx context.Context) error {
 	if err != nil {
 		return w.unharmed(err)
 	}
-	for addr := range w.options.Hooks.nodes {
+	for name, addr := range w.options.Hooks.Nodes {
 		if _, known := site.Called[addr]; !known {
 			return w.unharmed(fmt.Errorf("the file of hooks names the node %s at %s, where no server is; there are %s",
-				w.options.Hooks.nodes[addr], addr, strings.Join(slices.Sorted(maps.Values(site.Addrs)), ", ")))
+				name, addr, strings.Join(slices.Sorted(maps.Values(site.Addrs)), ", ")))
 		}
 	}
 	w.site.Store(&site)
@@ -133,8 +133,8 @@ func (w *World) Report(ctx context.Context) []string {
 		}
 		lines = append(lines, line)
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Hooks.commands)) {
-		lines = append(lines, fmt.Sprintf("hook %s: %s", name, withoutPasswords(o.Hooks.commands[name].Run)))
+	for _, name := range slices.Sorted(maps.Keys(o.Hooks.Commands)) {
+		lines = append(lines, fmt.Sprintf("hook %s: %s", name, withoutPasswords(o.Hooks.Commands[name].Run)))
 	}
 	return lines
 }
