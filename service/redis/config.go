@@ -38,7 +38,7 @@ func config(at service.Place) string {
 	switch {
 	case at.Topology.Name == Cluster:
 		maps.Copy(set, sharing(at))
-	case at.Leader != nil:
+	case at.Topology.Follows() && at.Leader != nil:
 		set["replicaof"] = fmt.Sprintf("%s %d", at.Leader.Addr(), at.Leader.Port())
 	}
 	maps.Copy(set, at.Settings)
