@@ -144,7 +144,7 @@ func runsOn(l catalog.Lock) string {
 		return "no server"
 	}
 	name := l.Service
-	if s, ok := services.Find(l.Service); ok && len(l.Topologies) == len(s.Topologies()) {
+	if s, ok := services.Find(l.Service); ok && len(l.Topologies) == len(s.Topologies) {
 		return name
 	}
 	var all []string
@@ -181,11 +181,11 @@ func serviceRows(*testing.T) string {
 	var rows [][]string
 	for _, s := range services.All() {
 		var topologies []string
-		for _, topology := range s.Topologies() {
+		for _, topology := range s.Topologies {
 			topologies = append(topologies, "`"+string(topology.Name)+"`")
 		}
-		needs := s.Needs()
-		rows = append(rows, []string{"`" + s.Name() + "`", "`" + needs.Command() + "`", needs.Least, strings.Join(topologies, ", "), needs.Install})
+		needs := s.Needs
+		rows = append(rows, []string{"`" + s.Name + "`", "`" + needs.Command() + "`", needs.Least, strings.Join(topologies, ", "), needs.Install})
 	}
 	return table([]string{"service", "program", "from version", "topologies", "to install it"}, rows)
 }
@@ -236,11 +236,11 @@ func bugNumber(t *testing.T, id string) int {
 func endpointRows(*testing.T) string {
 	var rows [][]string
 	for _, s := range services.All() {
-		for _, topology := range s.Topologies() {
+		for _, topology := range s.Topologies {
 			entry, which := topology.Entry, fmt.Sprintf("all nodes `%s-1`, `%s-2`, ...", topology.Entry, topology.Entry)
 			switch nodes := topology.InPart(topology.Entry); {
 			case entry == "":
-				entry, which = s.Name(), "one address, which leads to the leader"
+				entry, which = s.Name, "one address, which leads to the leader"
 			case len(nodes) == 1:
 				which = "the server"
 			}
@@ -248,7 +248,7 @@ func endpointRows(*testing.T) string {
 			if names := slices.Sorted(maps.Keys(s.Open(topology, nil).Params())); len(names) > 0 {
 				params = "`" + strings.Join(names, "`, `") + "`"
 			}
-			rows = append(rows, []string{"`" + s.Name() + "`", "`" + string(topology.Name) + "`", "`" + entry + "`: " + which, params})
+			rows = append(rows, []string{"`" + s.Name + "`", "`" + string(topology.Name) + "`", "`" + entry + "`: " + which, params})
 		}
 	}
 	return table([]string{"`service`", "`topology`", "`endpoints`", "`params`"}, rows)

@@ -54,7 +54,7 @@ var _ world.Cluster = (*fake)(nil)
 func newFake(form locks.Topology, masters int) *fake {
 	on := service.None
 	if form != locks.None {
-		on, _ = service.Find(redis.Service{}, form)
+		on, _ = service.Find(redis.Service, form)
 		if masters > 0 && on.Leads == service.EachLeads {
 			on = on.Sized(masters)
 		}

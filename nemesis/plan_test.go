@@ -193,7 +193,7 @@ func TestSpares(t *testing.T) {
 	random := WithClientClocks([]Step{{Fault: RandomFaults}})[0]
 	pause := Step{Fault: "pause", Target: "holder"}
 	replica := Step{Fault: "kill", Target: "a replica"}
-	single := world.NewSketch(world.Spec{Service: redis.Service{}, Topology: newFake(locks.Single, 0).form})
+	single := world.NewSketch(world.Spec{Service: redis.Service, Topology: newFake(locks.Single, 0).form})
 	real, goroutines := single, single
 	real.ClientClocks, goroutines.ClientDrift = world.ErrClientClock, world.ErrClientDrift
 	for _, test := range []struct {

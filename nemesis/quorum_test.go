@@ -12,8 +12,8 @@ import (
 
 // The plan names the steps that do not apply to a quorum, or to a service whose requests the proxy does not parse.
 func TestWhatMeansNothingToAQuorum(t *testing.T) {
-	form, _ := service.Find(etcd.Service{}, etcd.Quorum)
-	quorum := world.NewSketch(world.Spec{Service: etcd.Service{}, Topology: form})
+	form, _ := service.Find(etcd.Service, etcd.Quorum)
+	quorum := world.NewSketch(world.Spec{Service: etcd.Service, Topology: form})
 	by := map[string]string{"by": "60s"}
 	for _, one := range []struct {
 		step Step

@@ -34,10 +34,10 @@ var Roles = []Role{
 type Role = Word
 
 // RolesOf returns all roles: those of every service, and its witnesses.
-func RolesOf(services []service.Service) []Role {
+func RolesOf(services []*service.Service) []Role {
 	all := slices.Clone(Roles)
 	for _, s := range services {
-		for _, t := range s.Topologies() {
+		for _, t := range s.Topologies {
 			for _, p := range t.Parts {
 				name := p.Name + "s"
 				if p.Role == service.Witness && !slices.ContainsFunc(all, func(r Role) bool { return r.Name == name }) {
@@ -50,13 +50,13 @@ func RolesOf(services []service.Service) []Role {
 }
 
 // IsMember reports whether a word names one client, or one node of a service.
-func IsMember(word string, services []service.Service) bool {
+func IsMember(word string, services []*service.Service) bool {
 	p := history.ParseParty(word)
 	if p.Number < 1 || p.String() != word {
 		return false // numbers are 1 or more, without leading zeros
 	}
-	return p.IsClient() || slices.ContainsFunc(services, func(s service.Service) bool {
-		return slices.ContainsFunc(s.Topologies(), func(t service.Topology) bool { return len(t.InPart(p.Kind)) > 0 })
+	return p.IsClient() || slices.ContainsFunc(services, func(s *service.Service) bool {
+		return slices.ContainsFunc(s.Topologies, func(t service.Topology) bool { return len(t.InPart(p.Kind)) > 0 })
 	})
 }
 

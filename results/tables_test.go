@@ -185,7 +185,7 @@ func measuredLocks(cells []cell, world string, kept func(catalog.Lock) bool) []s
 }
 
 // onRedis tells whether a lock runs on Redis, which is the first service.
-func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == services.All()[0].Name() }
+func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == services.All()[0].Name }
 
 // readme shows a few locks in a few scenarios.
 func readme(cells []cell, _ []batch) string {

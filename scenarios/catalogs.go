@@ -19,7 +19,7 @@ func optionName(o catalog.Option) string     { return o.Name }
 func faultName(f nemesis.Entry) string       { return f.Name }
 func roleName(r nemesis.Role) string         { return r.Name }
 func workName(w workloads.Entry) string      { return w.Name }
-func serviceName(s service.Service) string   { return s.Name() }
+func serviceName(s *service.Service) string  { return s.Name }
 func topologyName(t service.Topology) string { return string(t.Name) }
 func checkerName(c checker.Check) string     { return c.Name }
 func useName(u LockUse) string               { return u.Name }

@@ -105,14 +105,14 @@ func (r *reader) scenario(s *Scenario, top entries) {
 	first := services.All()[0]
 	r.try(func() {
 		r.fields(top, s, func(e entry) {
-			on := s.On(first.Name())
+			on := s.On(first.Name)
 			switch e.key.text {
 			case "topology":
 				r.families(&on.Topology, e, first)
-				s.Servers[first.Name()] = on
-			case first.Name():
+				s.Servers[first.Name] = on
+			case first.Name:
 				r.settings(&on, e, first)
-				s.Servers[first.Name()] = on
+				s.Servers[first.Name] = on
 			case "lockbench", "expect", "servers":
 			default:
 				r.unknownKey(e.key)
@@ -139,9 +139,9 @@ func (r *reader) scenario(s *Scenario, top entries) {
 // unknownKey reports an unknown key at the top level.
 func (r *reader) unknownKey(key word) {
 	if of, ok := services.Find(key.text); ok {
-		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name()), "a scenario has no key %q", key.text)
+		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name), "a scenario has no key %q", key.text)
 	}
-	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name(), "servers", "expect"})
+	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name, "servers", "expect"})
 	r.unknown(key, keys, "keys", "a scenario has no key %q", key.text)
 }
 
@@ -172,10 +172,10 @@ func (r *reader) servers(s *Scenario, e entry) {
 		if !ok {
 			r.unknown(e.key, names(services.All(), serviceName), "services", "no service is named %q", e.key.text)
 		}
-		if _, twice := s.Servers[of.Name()]; twice {
-			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name())
+		if _, twice := s.Servers[of.Name]; twice {
+			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name)
 		}
-		on := s.On(of.Name())
+		on := s.On(of.Name)
 		r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
 			switch e.key.text {
 			case "topology":
@@ -186,12 +186,12 @@ func (r *reader) servers(s *Scenario, e entry) {
 				r.unknown(e.key, keysOf(&on), "keys", "servers have no key %q", e.key.text)
 			}
 		})
-		s.Servers[of.Name()] = on
+		s.Servers[of.Name] = on
 	})
 }
 
 // topology reads the topology of a service: one word, or one for each family.
-func (r *reader) topology(t *Topology, e entry, of service.Service) {
+func (r *reader) topology(t *Topology, e entry, of *service.Service) {
 	if isMap(e.value) {
 		r.families(t, e, of)
 		return
@@ -200,7 +200,7 @@ func (r *reader) topology(t *Topology, e entry, of service.Service) {
 	found, known := service.Find(of, locks.Topology(w.text))
 	switch {
 	case !known:
-		r.unknown(w, names(of.Topologies(), topologyName), "topologies of "+of.Name(), "%s has no topology %q", of.Name(), w.text)
+		r.unknown(w, names(of.Topologies, topologyName), "topologies of "+of.Name, "%s has no topology %q", of.Name, w.text)
 	case found.Leads == service.EachLeads:
 		t.Majority = found.Name
 	default:
@@ -209,7 +209,7 @@ func (r *reader) topology(t *Topology, e entry, of service.Service) {
 }
 
 // families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
-func (r *reader) families(t *Topology, e entry, of service.Service) {
+func (r *reader) families(t *Topology, e entry, of *service.Service) {
 	r.each(r.entries(e.value, e.path, "topology"), func(e entry) {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
@@ -223,9 +223,9 @@ func (r *reader) families(t *Topology, e entry, of service.Service) {
 }
 
 // singleStores returns the topologies of a service for locks on a single store.
-func singleStores(of service.Service) []locks.Topology {
+func singleStores(of *service.Service) []locks.Topology {
 	var stores []locks.Topology
-	for _, t := range of.Topologies() {
+	for _, t := range of.Topologies {
 		if t.Leads != service.EachLeads {
 			stores = append(stores, t.Name)
 		}
@@ -252,14 +252,14 @@ func (r *reader) majority(t *Topology, e entry) {
 
 // settings reads the settings of a service's servers. Unknown settings would make a server exit at its start, which would
 // be noticed late.
-func (r *reader) settings(on *Servers, e entry, of service.Service) {
+func (r *reader) settings(on *Servers, e entry, of *service.Service) {
 	on.Settings = map[string]string{}
-	all := of.Settings()
+	all := of.Settings
 	r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
 		s, known := find(all, settingName, e.key.text)
 		switch {
 		case len(all) > 0 && !known:
-			r.unknown(e.key, names(freeSettings(of), settingName), "settings", "%s has no setting %q", of.Name(), e.key.text)
+			r.unknown(e.key, names(freeSettings(of), settingName), "settings", "%s has no setting %q", of.Name, e.key.text)
 		case s.Decided != "":
 			r.fail(e.key.at, "leave it out", "a scenario cannot set %s: %s", e.key.text, s.Decided)
 		default:
@@ -269,8 +269,8 @@ func (r *reader) settings(on *Servers, e entry, of service.Service) {
 }
 
 // freeSettings returns the settings of a service that a scenario may change.
-func freeSettings(of service.Service) []service.Setting {
-	return slices.DeleteFunc(slices.Clone(of.Settings()), func(s service.Setting) bool { return s.Decided != "" })
+func freeSettings(of *service.Service) []service.Setting {
+	return slices.DeleteFunc(slices.Clone(of.Settings), func(s service.Setting) bool { return s.Decided != "" })
 }
 
 func settingName(s service.Setting) string { return s.Name }

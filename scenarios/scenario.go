@@ -104,8 +104,8 @@ func (s *Scenario) On(name string) Servers {
 	}
 	on = defaultServers()
 	all := services.All()
-	if to, known := find(all, serviceName, name); known && name != all[0].Name() {
-		on.Topology = s.On(all[0].Name()).Topology.like(all[0], to)
+	if to, known := find(all, serviceName, name); known && name != all[0].Name {
+		on.Topology = s.On(all[0].Name).Topology.like(all[0], to)
 	}
 	return on
 }
@@ -113,12 +113,12 @@ func (s *Scenario) On(name string) Servers {
 // like translates a topology of one service to another service: to the topology of the same
 // name, or to the first that also has followers or has none, and that also survives the loss
 // of its leader or does not.
-func (t Topology) like(from, to service.Service) Topology {
+func (t Topology) like(from, to *service.Service) Topology {
 	led, known := service.Find(from, t.SingleStore)
 	if _, same := service.Find(to, t.SingleStore); same || !known {
 		return t
 	}
-	for _, other := range to.Topologies() {
+	for _, other := range to.Topologies {
 		if other.Leads == service.EachLeads || other.Follows() != led.Follows() {
 			continue
 		}
@@ -167,7 +167,7 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 }
 
 // Find returns the topology of a family on a service.
-func (t Topology) Find(f locks.Family, s service.Service) (service.Topology, bool) {
+func (t Topology) Find(f locks.Family, s *service.Service) (service.Topology, bool) {
 	if f == locks.Majority {
 		found, ok := service.Find(s, t.Majority)
 		return found.Sized(t.Masters), ok

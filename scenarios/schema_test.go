@@ -191,7 +191,7 @@ func (s schema) only(key string, value object) object {
 }
 
 // settings are those of one service that a scenario may give.
-func (s schema) settings(of service.Service) object {
+func (s schema) settings(of *service.Service) object {
 	properties := object{}
 	for _, free := range freeSettings(of) {
 		properties[free.Name] = object{"type": oneWord["type"], "description": free.About}
@@ -204,8 +204,8 @@ func (s schema) servers() object {
 	for _, of := range services.All() {
 		one := s.object(keysIn(defaultServers()))
 		one["properties"].(object)["settings"] = s.settings(of)
-		one["properties"].(object)["topology"] = object{"anyOf": []any{object{"enum": names(of.Topologies(), topologyName)}, refer("topology")}}
-		properties[of.Name()] = one
+		one["properties"].(object)["topology"] = object{"anyOf": []any{object{"enum": names(of.Topologies, topologyName)}, refer("topology")}}
+		properties[of.Name] = one
 	}
 	return object{"type": "object", "properties": properties, "additionalProperties": false}
 }
@@ -298,7 +298,7 @@ func (s schema) role() string {
 	}
 	members := []string{"client"}
 	for _, of := range services.All() {
-		for _, t := range of.Topologies() {
+		for _, t := range of.Topologies {
 			for _, p := range t.Parts {
 				if !slices.Contains(members, p.Name) {
 					members = append(members, p.Name)

@@ -40,7 +40,7 @@ func scenarioKeys() []nemesis.Key {
 	for i, k := range keys {
 		keys[i].Needed = k.Name == "locks" || k.Name == "faults"
 	}
-	first := services.All()[0].Name()
+	first := services.All()[0].Name
 	servers := []nemesis.Key{{Name: "topology", Takes: takesTopologies, About: "what the servers of each family of locks form, short for servers: {" + first + ": {topology: ...}}"}}
 	servers = append(servers, nemesis.Key{Name: first, Takes: takesSettings,
 		About: "settings of its servers, short for servers: {" + first + ": {settings: ...}}; lockbench list settings has them"})

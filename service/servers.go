@@ -87,10 +87,10 @@ type Status struct {
 }
 
 // Names returns the names of services.
-func Names(all []Service) []string {
+func Names(all []*Service) []string {
 	names := make([]string, len(all))
 	for i, s := range all {
-		names[i] = s.Name()
+		names[i] = s.Name
 	}
 	return names
 }

@@ -21,25 +21,17 @@ import (
 )
 
 // Service is the software that keeps locks.
-type Service interface {
-	// Name is the name in plans, reports and the guest protocol: "redis".
-	Name() string
-	// Topologies returns all ways in which its nodes can be joined.
-	Topologies() []Topology
-	// Needs returns the requirements for running it on a machine.
-	Needs() Needs
-	// Settings returns all settings of its servers, see [Setting].
-	Settings() []Setting
-	// Ports returns the number of consecutive ports on which a node listens. The first serves clients.
-	Ports(t Topology) int
+type Service struct {
+	Name       string     // in plans, reports and the guest protocol: "redis"
+	Topologies []Topology // all ways in which its nodes can be joined
+	Needs      Needs      // to run it on a machine
+	Settings   []Setting  // all settings of its servers, see [ReadSettings]
 	// Program returns the command line and the files of a node in a place.
-	Program(at Place) Program
+	Program func(at Place) Program
 	// Open returns the servers that a host runs.
-	Open(t Topology, h Host) Servers
-	// Wire returns how lockbench reads the requests of clients.
-	Wire() Wire
-	// External returns how lockbench uses servers that the user runs; zero: it cannot.
-	External() External
+	Open     func(t Topology, h Host) Servers
+	Wire     Wire     // how lockbench reads the requests of clients
+	External External // how lockbench uses servers that the user runs; zero: it cannot
 }
 
 // Needs are the requirements for running a service on a machine.
@@ -103,17 +95,16 @@ type Executable struct {
 	Called string
 }
 
-// More returns the programs and the installation of a server that lockbench-more serves. Instead is how a
-// user names a server of their own.
-func More(name, instead string) Needs {
-	return Needs{
-		Programs: []Executable{
-			{Name: "lockbench-more", NextTo: true, Words: []string{"serve", name}},
-			{Name: "bash", Package: "bash"},
-		},
-		Install:     "`make more` builds it, and puts it next to lockbench; or name " + instead,
-		VersionArgs: []string{"--version"},
+// More adds to the needs of a service the programs and the installation of a server that lockbench-more
+// serves. Instead is how a user names a server of their own.
+func More(name, instead string, n Needs) Needs {
+	n.Programs = []Executable{
+		{Name: "lockbench-more", NextTo: true, Words: []string{"serve", name}},
+		{Name: "bash", Package: "bash"},
 	}
+	n.Install = "`make more` builds it, and puts it next to lockbench; or name " + instead
+	n.VersionArgs = []string{"--version"}
+	return n
 }
 
 // Program returns the name of the program of the nodes.

@@ -35,6 +35,8 @@ type Topology struct {
 	// world has one. Nodes can then tell each other their real addresses. It is for Java programs, which
 	// take the address of a proxy as a system property.
 	Proxied bool
+	// PeerPorts is the number of ports of a node for other nodes. They follow the port for clients.
+	PeerPorts int
 	// FirstAlone reports that the first node must answer before the others are started.
 	FirstAlone bool
 }
@@ -76,9 +78,9 @@ type Node struct {
 var None = Topology{Name: locks.None, Short: "control"}
 
 // One returns the topology of one server.
-func One(name string) Topology {
+func One(name string, peerPorts int) Topology {
 	return Topology{
-		Name: locks.Single, Short: "1 " + name, Leads: OneLeader, Entry: name,
+		Name: locks.Single, Short: "1 " + name, Leads: OneLeader, Entry: name, PeerPorts: peerPorts,
 		Parts: []Part{{Name: name, Role: Data, Count: 1}},
 	}
 }
@@ -142,8 +144,8 @@ func (t Topology) InTable() string {
 }
 
 // Find returns the topology of a service by its name.
-func Find(s Service, name locks.Topology) (Topology, bool) {
-	all := s.Topologies()
+func Find(s *Service, name locks.Topology) (Topology, bool) {
+	all := s.Topologies
 	i := slices.IndexFunc(all, func(t Topology) bool { return t.Name == name })
 	if i < 0 {
 		return Topology{}, false

@@ -23,19 +23,19 @@ func TestTopology(t *testing.T) {
 		{redis.Cluster, 6, "redis-1", "cluster 3+3", true},
 		{redis.Independent, 5, "redis-1", "5 masters", false},
 	} {
-		got, ok := service.Find(redis.Service{}, want.name)
+		got, ok := service.Find(redis.Service, want.name)
 		if !ok || len(got.Nodes()) != want.nodes || got.Nodes()[0].Name != want.first || got.InTable() != want.table || got.Follows() != want.follows {
 			t.Errorf("%s: %v, nodes %v, %q, follows %v; want %+v", want.name, ok, got.Nodes(), got.InTable(), got.Follows(), want)
 		}
 	}
-	if _, ok := service.Find(redis.Service{}, "ring"); ok {
+	if _, ok := service.Find(redis.Service, "ring"); ok {
 		t.Error("there is no ring")
 	}
 }
 
 // Sized returns a copy.
 func TestSized(t *testing.T) {
-	usual, _ := service.Find(redis.Service{}, redis.Independent)
+	usual, _ := service.Find(redis.Service, redis.Independent)
 	if three := usual.Sized(3); three.InTable() != "3 masters" || usual.InTable() != "5 masters" {
 		t.Errorf("%q, and the original is %q", three.InTable(), usual.InTable())
 	}

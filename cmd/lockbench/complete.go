@@ -75,7 +75,7 @@ func roleNames() []string {
 func topologyNames() []string {
 	var names []string
 	for _, s := range services.All() {
-		for _, t := range s.Topologies() {
+		for _, t := range s.Topologies {
 			if !slices.Contains(names, string(t.Name)) {
 				names = append(names, string(t.Name))
 			}

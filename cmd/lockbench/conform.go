@@ -104,7 +104,7 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 					return err
 				}
 				if o.External != nil && s.entry.Library == nil { // a guest does not say where it runs
-					s.entry.Service, s.entry.Topologies = o.External.Service.Name(), []locks.Topology{o.External.Location.Topology.Name}
+					s.entry.Service, s.entry.Topologies = o.External.Service.Name, []locks.Topology{o.External.Location.Topology.Name}
 				}
 				if err := s.runsOn(topologies); err != nil {
 					return err
@@ -196,11 +196,11 @@ func (s *conformed) choose(args []string, dash bool, set map[string]string, only
 func (s *conformed) fits(there *external.Options) ([]string, error) {
 	s.seed = uint64(rand.Uint32())
 	topology := there.Location.Topology.Name
-	of := cmp.Or(s.entry.Service, services.All()[0].Name())
+	of := cmp.Or(s.entry.Service, services.All()[0].Name)
 	switch {
 	case s.entry.Name == "": // a guest, whose hello is not known yet
-	case of != there.Service.Name():
-		return nil, usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, of, there.Service.Name())
+	case of != there.Service.Name:
+		return nil, usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, of, there.Service.Name)
 	case !slices.Contains(s.entry.Topologies, topology):
 		return nil, usagef("%s does not run on the topology %s, which --servers names", s.entry.Name, topology)
 	}

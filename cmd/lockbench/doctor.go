@@ -75,7 +75,7 @@ func newDoctorCommand() *cobra.Command {
 				}
 				ready = ready || err == nil
 				if has, ok := w.(interface {
-					Has(context.Context, service.Service) (string, error)
+					Has(context.Context, *service.Service) (string, error)
 				}); ok {
 					for _, s := range services.All() {
 						what, err := has.Has(c.Context(), s)
@@ -84,7 +84,7 @@ func newDoctorCommand() *cobra.Command {
 						} else {
 							what = "ready, " + what
 						}
-						say("", fmt.Sprintf("%-9s %s", s.Name(), what))
+						say("", fmt.Sprintf("%-9s %s", s.Name, what))
 					}
 				}
 				if r, ok := w.(interface {

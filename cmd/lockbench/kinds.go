@@ -252,11 +252,11 @@ func namedServices() []named {
 	var all []named
 	for _, s := range services.All() {
 		var forms []string
-		for _, t := range s.Topologies() {
+		for _, t := range s.Topologies {
 			forms = append(forms, string(t.Name))
 		}
 		all = append(all, named{
-			Name: s.Name(), About: s.Needs().Command() + " of version " + s.Needs().Least + " or newer",
+			Name: s.Name, About: s.Needs.Command() + " of version " + s.Needs.Least + " or newer",
 			Notes: "topologies " + strings.Join(forms, ", "),
 		})
 	}
@@ -267,8 +267,8 @@ func namedServices() []named {
 func namedSettings() []named {
 	var all []named
 	for _, s := range services.All() {
-		for _, set := range s.Settings() {
-			n := named{Name: set.Name, About: set.About, Notes: "a setting of " + s.Name()}
+		for _, set := range s.Settings {
+			n := named{Name: set.Name, About: set.About, Notes: "a setting of " + s.Name}
 			if set.Decided != "" {
 				n.About = "(fixed) " + set.About
 				n.Notes = "a scenario cannot set it: " + set.Decided

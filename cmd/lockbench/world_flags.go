@@ -118,4 +118,6 @@ func knownService(name string) error {
 	return nil
 }
 
-func serviceNames() []string { return namesOf(services.All(), service.Service.Name) }
+func serviceNames() []string {
+	return namesOf(services.All(), func(s *service.Service) string { return s.Name })
+}

@@ -33,22 +33,22 @@ import (
 // externalServices are the external services on which scenarios run, and the locks for each. The slow ones run only with
 // LOCKBENCH_LONG=1.
 var externalServices = []struct {
-	service  service.Service
+	service  *service.Service
 	topology locks.Topology
 	scheme   string
 	daily    bool
 	runs     [][2]string // scenario and locks
 	apart    func(t *testing.T, site *sitetest.Site)
 }{
-	{zookeeper.Service{}, locks.Single, "zookeeper://", true, [][2]string{{"kill-holder", "no-lock,zk-recipe"}}, zookeeperApart},
-	{postgres.Service{}, locks.Single, "postgres://", true, [][2]string{
+	{zookeeper.Service, locks.Single, "zookeeper://", true, [][2]string{{"kill-holder", "no-lock,zk-recipe"}}, zookeeperApart},
+	{postgres.Service, locks.Single, "postgres://", true, [][2]string{
 		{"kill-holder", "no-lock,pg-row"}, {"leader-kill", "no-lock,pg-row"}, {"steady", "no-lock,pg-row,pg-advisory,pg-advisory-xact"},
 	}, postgresApart},
-	{mariadb.Service{}, locks.Single, "mysql://", true, [][2]string{
+	{mariadb.Service, locks.Single, "mysql://", true, [][2]string{
 		{"kill-holder", "no-lock,mysql-row"}, {"leader-kill", "no-lock,mysql-row"}, {"crash-restart", "no-lock,mysql-row"},
 		{"steady", "no-lock,mysql-row,mysql-get-lock,mysql-for-update"},
 	}, mariadbApart},
-	{zookeeper.Service{}, zookeeper.Quorum, "zookeeper://", false, [][2]string{
+	{zookeeper.Service, zookeeper.Quorum, "zookeeper://", false, [][2]string{
 		{"leader-kill", "no-lock,zk-recipe"}, {"failover", "no-lock,zk-recipe"}, {"steady", "no-lock,zk-recipe"}, {"handoff", "no-lock,zk-lock"},
 	}, nil},
 }
@@ -56,7 +56,7 @@ var externalServices = []struct {
 // Locks behave on external servers that hooks break as they do on lockbench's own servers.
 func TestExternalServices(t *testing.T) {
 	for _, on := range externalServices {
-		t.Run(on.service.Name()+"/"+string(on.topology), func(t *testing.T) {
+		t.Run(on.service.Name+"/"+string(on.topology), func(t *testing.T) {
 			if !on.daily && os.Getenv("LOCKBENCH_LONG") == "" {
 				t.Skip("takes minutes; set LOCKBENCH_LONG=1")
 			}
@@ -291,22 +291,20 @@ func mariadbAsks(t *testing.T, site *sitetest.Site) func(statements ...string) {
 }
 
 // secured is a MariaDB with a certificate.
-type secured struct {
-	mariadb.Service
-	certs *redistest.Certs
-}
-
-// Program adds the certificate to the program's arguments.
-func (s secured) Program(at service.Place) service.Program {
-	p := s.Service.Program(at)
-	p.Args = append(p.Args, "--ssl-ca="+s.certs.CA, "--ssl-cert="+s.certs.Server.Cert, "--ssl-key="+s.certs.Server.Key)
-	return p
+func secured(certs *redistest.Certs) *service.Service {
+	s := *mariadb.Service
+	s.Program = func(at service.Place) service.Program {
+		p := mariadb.Service.Program(at)
+		p.Args = append(p.Args, "--ssl-ca="+certs.CA, "--ssl-cert="+certs.Server.Cert, "--ssl-key="+certs.Server.Key)
+		return p
+	}
+	return &s
 }
 
 // Clients reach a server over TLS, with a password and, if the server requires it, a client certificate.
 func secureMariaDB(t *testing.T) {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
-	site := sitetest.New(t, secured{mariadb.Service{}, certs}, locks.Single, "")
+	site := sitetest.New(t, secured(certs), locks.Single, "")
 	do := mariadbAsks(t, site)
 	const secret = "s3cr3t-over-tls"
 	t.Setenv("LOCKBENCH_MARIADB_PASSWORD", secret)

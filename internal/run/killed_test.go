@@ -119,11 +119,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func TestKilledWithServices(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	var all []string
-	for lock, s := range map[string]service.Service{"pg-row": postgres.Service{}, "mysql-row": mariadb.Service{}, "zk-recipe": zookeeper.Service{}} {
+	for lock, s := range map[string]*service.Service{"pg-row": postgres.Service, "mysql-row": mariadb.Service, "zk-recipe": zookeeper.Service} {
 		// A subtest for each service reports a missing service as skipped.
-		t.Run(s.Name(), func(t *testing.T) {
-			err := local.New(local.Options{Services: []service.Service{s}}).Ready(t.Context())
-			need := s.Name()
+		t.Run(s.Name, func(t *testing.T) {
+			err := local.New(local.Options{Services: []*service.Service{s}}).Ready(t.Context())
+			need := s.Name
 			if need == redis.Name {
 				need = "local"
 			}

@@ -106,7 +106,7 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
-		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name())
+		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name)
 	}
 	if err != nil && ctx.Err() == nil {
 		return fail(err)

@@ -146,7 +146,7 @@ func noWorld(name string, all []world.World) error {
 // servicesOf returns the services of the locks. own is the service of the caller's own lock; it and the service of guests,
 // which is not known before they run, default to the first service. The result is nil if no lock needs a service.
 func servicesOf(uses []scenarios.LockUse, own string) []string {
-	first := services.All()[0].Name()
+	first := services.All()[0].Name
 	var names []string
 	for _, u := range uses {
 		name := first
@@ -202,7 +202,7 @@ func NoteWorld(r *report.Result, w world.World) {
 	r.World, r.WorldCaveat, r.Virtual = w.Name(), d.Caveat, d.Virtual
 	var caveats []string
 	for _, s := range services.All() {
-		for _, t := range s.Topologies() {
+		for _, t := range s.Topologies {
 			if t.Caveat != "" {
 				caveats = append(caveats, t.Caveat)
 			}

@@ -19,7 +19,7 @@ func TestReadInput(t *testing.T) {
 		}
 		return ReadInput(file)
 	}
-	name := services.All()[0].Name()
+	name := services.All()[0].Name
 	if in, err := read(`{` + rest + `, "servers": {"` + name + `": {"settings": {"save": ""}}}}`); err != nil || len(in.Servers[name].Settings) != 1 {
 		t.Errorf("got %+v, %v", in.Servers, err)
 	}

@@ -41,7 +41,7 @@ type Subject struct {
 func NewSubject(in Input, own *Opener) (*Subject, error) {
 	use := in.Lock
 	// A user's lock is for the first service unless it names another one.
-	sub := &Subject{Input: in, own: own != nil || use.Own(), service: services.All()[0].Name()}
+	sub := &Subject{Input: in, own: own != nil || use.Own(), service: services.All()[0].Name}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := catalog.Find(use.Use)
 	if known && entry.Service != "" {
@@ -135,7 +135,7 @@ type placer interface {
 func KnownService(name string) error {
 	var names []string
 	for _, s := range services.All() {
-		names = append(names, s.Name())
+		names = append(names, s.Name)
 	}
 	if name == "" || slices.Contains(names, name) {
 		return nil

@@ -68,7 +68,7 @@ func TestOwnLockIsForItsService(t *testing.T) {
 	}
 	for said, want := range map[string]string{"": "redis", "etcd": "etcd"} {
 		sub, err := NewSubject(NewInput(s, scenarios.LockUse{Name: "mine"}, 1), &Opener{Service: said, Open: control.OpenNoLock})
-		if err != nil || sub.Spec.Service.Name() != want {
+		if err != nil || sub.Spec.Service.Name != want {
 			t.Errorf("a Go lock for %q runs on %+v (%v), want %s", said, sub, err, want)
 		}
 		use := scenarios.LockUse{Name: "mine", Command: "./mine"}
@@ -76,7 +76,7 @@ func TestOwnLockIsForItsService(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = sub.Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: said}})
-		if err != nil || sub.Spec.Service.Name() != want {
+		if err != nil || sub.Spec.Service.Name != want {
 			t.Errorf("a guest for %q runs on %+v (%v), want %s", said, sub, err, want)
 		}
 		err = sub.Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore, Service: "foo"}})

@@ -27,7 +27,7 @@ func NewSketch(s Spec) Sketch {
 	if s.Service == nil {
 		return Sketch{Group: service.NoServers{}}
 	}
-	return Sketch{Group: s.Service.Open(s.Topology, Nowhere{}), Requests: s.Service.Wire().Unread}
+	return Sketch{Group: s.Service.Open(s.Topology, Nowhere{}), Requests: s.Service.Wire.Unread}
 }
 
 var errNowhere = errors.New("lockbench runs no servers of this cluster")

@@ -80,7 +80,7 @@ type Met struct {
 
 // Spec describes the cluster of a run.
 type Spec struct {
-	Service  service.Service // nil: the lock needs no server
+	Service  *service.Service // nil: the lock needs no server
 	Topology service.Topology
 	Settings map[string]string // of the servers, by the names of the service
 	Clients  int               // maximum number of open clients

@@ -140,15 +140,15 @@ func TestErrorsNameWhatIsKnown(t *testing.T) {
 // Each topology of each service has one plain lock.
 func TestPlainLocks(t *testing.T) {
 	for _, s := range services.All() {
-		for _, on := range s.Topologies() {
+		for _, on := range s.Topologies {
 			var with []string
 			for _, l := range catalog.All() {
-				if l.Plain && l.Service == s.Name() && slices.Contains(l.Topologies, on.Name) {
+				if l.Plain && l.Service == s.Name && slices.Contains(l.Topologies, on.Name) {
 					with = append(with, l.Name)
 				}
 			}
 			if len(with) != 1 {
-				t.Errorf("%s of %s: the plain locks are %v, want one", on.Name, s.Name(), with)
+				t.Errorf("%s of %s: the plain locks are %v, want one", on.Name, s.Name, with)
 			}
 		}
 	}

@@ -36,8 +36,8 @@ func (s *server) kill() {
 // start starts one, or skips the test where there is none.
 func start(t *testing.T) *server {
 	t.Helper()
-	of := zookeeper.Service{}
-	wanted := of.Needs()
+	of := zookeeper.Service
+	wanted := of.Needs
 	java := wanted.Programs[0]
 	path, err := exec.LookPath(java.Name)
 	if err == nil {

@@ -25,7 +25,7 @@ import (
 // mongoApart reaches FerretDB by a URL, alone and as a pretended replica set, and expects the control to be violated. No
 // real replica set is available here.
 func mongoApart(t *testing.T, lockbench, more string) {
-	site := sitetest.New(t, mongo.Service{}, locks.Single, more)
+	site := sitetest.New(t, mongo.Service, locks.Single, more)
 	url := "mongodb://" + site.Hosts()
 	words := []string{"--locks", "no-lock,mongo-find-and-modify", "--expect", "mongo-find-and-modify=violated"}
 	site.Run(t, lockbench, "steady", url, words...)

@@ -40,7 +40,7 @@ func TestExternalServers(t *testing.T) {
 		}
 	}
 	t.Run("etcd", func(t *testing.T) {
-		site := sitetest.New(t, etcd.Service{}, etcd.Quorum, more)
+		site := sitetest.New(t, etcd.Service, etcd.Quorum, more)
 		url := "etcd://" + site.Hosts()
 		put(t, site, "lockbench0", "lockbench") // such as a careless prefix would take as well
 		run(t, site, url, []string{"--locks", "no-lock,etcd-mutex/orphan=on"}, "leader-kill", "steady", "failover")
@@ -72,7 +72,7 @@ func TestExternalServers(t *testing.T) {
 	})
 	t.Run("etcd by TLS", func(t *testing.T) { secureEtcd(t, lockbench, more) })
 	t.Run("nats", func(t *testing.T) {
-		site := sitetest.New(t, nats.Service{}, nats.Quorum, more)
+		site := sitetest.New(t, nats.Service, nats.Quorum, more)
 		run(t, site, "nats://"+site.Hosts(), []string{"--locks", "no-lock,nats-kv"}, "leader-kill", "steady", "failover")
 		natsApart(t, site, lockbench)
 	})
@@ -82,7 +82,7 @@ func TestExternalServers(t *testing.T) {
 		if os.Getenv("LOCKBENCH_LONG") == "" {
 			t.Skip("it takes minutes: LOCKBENCH_LONG=1")
 		}
-		site := sitetest.New(t, zookeeper.Service{}, zookeeper.Quorum, "")
+		site := sitetest.New(t, zookeeper.Service, zookeeper.Quorum, "")
 		run(t, site, "zookeeper://"+site.Hosts(), []string{"--clients", "3", "--locks", "no-lock,zk-curator,zk-kazoo"}, "steady", "leader-kill")
 	})
 }

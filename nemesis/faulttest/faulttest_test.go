@@ -155,7 +155,7 @@ func inAll(t *testing.T, w world.World, atOnce bool, steps []nemesis.Step, forms
 }
 
 func TestInLocal(t *testing.T) {
-	w := local.New(local.Options{Services: []service.Service{redis.Service{}}})
+	w := local.New(local.Options{Services: []*service.Service{redis.Service}})
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	inAll(t, w, true, subjects(), locks.Single, locks.Independent, redis.Sentinel)
 }

@@ -20,24 +20,24 @@ import (
 
 // entry is a service with its model for the simulation, which is nil if the simulation does not have the service.
 type entry struct {
-	service.Service
+	*service.Service
 	model sim.Model
 }
 
 // entries are all services. Scenarios that name no service use the first one.
 var entries = []entry{
-	{redis.Service{}, simredis.Model{}},
-	{etcd.Service{}, nil},
-	{postgres.Service{}, nil},
-	{mariadb.Service{}, nil},
-	{zookeeper.Service{}, nil},
-	{nats.Service{}, nil},
-	{mongo.Service{}, nil},
+	{redis.Service, simredis.Model{}},
+	{etcd.Service, nil},
+	{postgres.Service, nil},
+	{mariadb.Service, nil},
+	{zookeeper.Service, nil},
+	{nats.Service, nil},
+	{mongo.Service, nil},
 }
 
 // All returns the services in the order of the entries.
-func All() []service.Service {
-	var all []service.Service
+func All() []*service.Service {
+	var all []*service.Service
 	for _, e := range entries {
 		all = append(all, e.Service)
 	}
@@ -49,16 +49,16 @@ func Models() sim.Models {
 	models := sim.Models{}
 	for _, e := range entries {
 		if e.model != nil {
-			models[e.Name()] = e.model
+			models[e.Name] = e.model
 		}
 	}
 	return models
 }
 
 // Find returns the service with a name.
-func Find(name string) (service.Service, bool) {
+func Find(name string) (*service.Service, bool) {
 	all := All()
-	i := slices.IndexFunc(all, func(s service.Service) bool { return s.Name() == name })
+	i := slices.IndexFunc(all, func(s *service.Service) bool { return s.Name == name })
 	if i < 0 {
 		return nil, false
 	}

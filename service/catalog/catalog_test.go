@@ -19,8 +19,8 @@ import (
 // node that sends nothing.
 func TestShells(t *testing.T) {
 	for _, s := range All() {
-		shell := s.Needs().Shell
-		t.Run(s.Name(), func(t *testing.T) {
+		shell := s.Needs.Shell
+		t.Run(s.Name, func(t *testing.T) {
 			l, err := net.Listen("tcp4", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -64,26 +64,26 @@ func TestShells(t *testing.T) {
 func TestExternalServersStayAsTheyAre(t *testing.T) {
 	ours := []string{service.OrderPoison, service.OrderCure}
 	for _, s := range All() {
-		if s.External().Open == nil {
+		if s.External.Open == nil {
 			continue
 		}
-		for _, topology := range s.Topologies() {
+		for _, topology := range s.Topologies {
 			site := service.Site{Location: service.Location{Topology: topology}, Topology: topology}
-			g := s.External().Open(site, "lockbench:1:", nil) // the methods below must ask no server
+			g := s.External.Open(site, "lockbench:1:", nil) // the methods below must ask no server
 			node := topology.Nodes()[0].Name
 			joins, err := g.Rejoin(t.Context(), node)
 			if err = errors.Join(err, g.Form(t.Context()), g.Started(t.Context(), node)); joins || err != nil {
-				t.Errorf("%s %s: joins %t, %v", s.Name(), topology.Name, joins, err)
+				t.Errorf("%s %s: joins %t, %v", s.Name, topology.Name, joins, err)
 			}
 			g.Operate(t.Context())
 			a := g.Abilities()
 			for name := range a.Orders {
 				if !slices.Contains(ours, name) {
-					t.Errorf("%s %s takes the order %s", s.Name(), topology.Name, name)
+					t.Errorf("%s %s takes the order %s", s.Name, topology.Name, name)
 				}
 			}
 			if a.Promote != nil {
-				t.Errorf("%s %s can be promoted", s.Name(), topology.Name)
+				t.Errorf("%s %s can be promoted", s.Name, topology.Name)
 			}
 		}
 	}

@@ -13,10 +13,10 @@ func TestGuestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range All() {
-		for _, topology := range s.Topologies() {
+		for _, topology := range s.Topologies {
 			for name := range s.Open(topology, nil).Params() {
 				if !regexp.MustCompile("(?m)^- .*`" + name + "`.*: ").Match(text) {
-					t.Errorf("docs/guest-protocol.md does not explain the parameter %s of %s", name, s.Name())
+					t.Errorf("docs/guest-protocol.md does not explain the parameter %s of %s", name, s.Name)
 				}
 			}
 		}

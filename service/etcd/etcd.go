@@ -25,42 +25,38 @@ const Name = "etcd"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	service.One(Name),
+	service.One(Name, 1),
 	{
 		// All members must know the same addresses of each other: no views.
-		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name,
+		Name: Quorum, Short: "etcd quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name, PeerPorts: 1,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }
 
-// Service is etcd.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
+// own is how a user names a server of their own.
+const own = "an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH"
 
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
-
-// Needs names lockbench-more, or an etcd of the user.
-func (Service) Needs() service.Needs {
-	n := service.More(Name, "an etcd of your own (on Debian or Ubuntu: apt-get install etcd-server) with --server etcd=PATH")
-	n.Version = service.VersionReader(`(?m)^etcd Version: ((\d+)\.(\d+)\.\S+)`, "an etcd", 3, 4)
-	n.Least = "3.4" // before, the gateway had other paths
-	n.Shell = service.Shell{Ping: shellPing, Pong: []byte("HTTP/1.0 200 OK\r\n\r\n")}
-	return n
+// Service is etcd.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.More(Name, own, service.Needs{
+		Version: service.VersionReader(`(?m)^etcd Version: ((\d+)\.(\d+)\.\S+)`, "an etcd", 3, 4),
+		Least:   "3.4", // before, the gateway had other paths
+		Shell:   service.Shell{Ping: shellPing, Pong: []byte("HTTP/1.0 200 OK\r\n\r\n")},
+	}),
+	Program: program,
+	Open:    func(t service.Topology, h service.Host) service.Servers { return newServers(t, h, false) },
+	Wire:    service.Wire{Unread: errors.New("clients of etcd talk gRPC, which lockbench does not read")},
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: urls.Locate, Login: service.Secure, Survey: survey, Open: openExternal,
+	},
 }
 
-// Ports returns 2: for clients and for the other members.
-func (Service) Ports(service.Topology) int { return 2 }
-
-// Program returns the command line of a member.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a member.
+func program(at service.Place) service.Program {
 	listen, advertise := at.Listen(), at.Announced
 	var members []string
 	for _, n := range at.Topology.Nodes() {
@@ -97,13 +93,4 @@ func url(first netip.AddrPort, after int) string {
 
 func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, `GET /version HTTP/1.0\r\n\r\n`, 0), "HTTP/1.0 200 OK"
-}
-
-// Wire says why the requests of clients are not read.
-func (Service) Wire() service.Wire {
-	return service.Wire{Unread: errors.New("clients of etcd talk gRPC, which lockbench does not read")}
-}
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, false)
 }

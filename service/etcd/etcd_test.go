@@ -33,7 +33,7 @@ func TestVersion(t *testing.T) {
 		"etcd Version: 2.9.0":              {"2.9.0", false, false},
 		"Redis server v=7.0.15":            {"", false, true},
 	} {
-		v, enough, err := Service{}.Needs().Version(said)
+		v, enough, err := Service.Needs.Version(said)
 		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
 			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
 		}
@@ -42,7 +42,7 @@ func TestVersion(t *testing.T) {
 
 // place returns the place of a node of three.
 func place(node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service{}, Quorum)
+	t, _ := service.Find(Service, Quorum)
 	p := service.Place{
 		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
 		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
@@ -59,7 +59,7 @@ func place(node string, settings map[string]string) service.Place {
 
 // A member listens at its place, and all members name the same addresses for each other.
 func TestProgram(t *testing.T) {
-	got := Service{}.Program(place("etcd-1", map[string]string{"election-timeout": "900"})).Args
+	got := Service.Program(place("etcd-1", map[string]string{"election-timeout": "900"})).Args
 	for _, want := range []string{
 		"--name=etcd-1", "--data-dir=/data", "--election-timeout=900", "--heartbeat-interval=50",
 		"--listen-client-urls=http://127.0.0.1:7000", "--advertise-client-urls=http://127.0.0.65:7000",
@@ -75,7 +75,7 @@ func TestProgram(t *testing.T) {
 	}
 	again := place("etcd-1", nil)
 	again.Rejoins = true
-	if !slices.Contains(Service{}.Program(again).Args, "--initial-cluster-state=existing") {
+	if !slices.Contains(Service.Program(again).Args, "--initial-cluster-state=existing") {
 		t.Error("a member without data does not join the others")
 	}
 }
@@ -83,11 +83,11 @@ func TestProgram(t *testing.T) {
 // A scenario may not set the settings that lockbench decides.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		given[s.Name] = "scenario"
 	}
-	args := Service{}.Program(place("etcd-1", given)).Args
-	for _, s := range (Service{}).Settings() {
+	args := Service.Program(place("etcd-1", given)).Args
+	for _, s := range Service.Settings {
 		taken := slices.Contains(args, "--"+s.Name+"=scenario")
 		if s.Name != "initial-cluster-state" && taken != (s.Decided == "") {
 			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
@@ -118,7 +118,7 @@ var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T) (*fake, *servers) {
 	f := &fake{members: map[string]*member{}}
-	topology, _ := service.Find(Service{}, Quorum)
+	topology, _ := service.Find(Service, Quorum)
 	for i, n := range topology.Nodes() {
 		m := &member{id: string(rune('1' + i)), leader: "1"}
 		f.members[n.Name] = m
@@ -128,7 +128,7 @@ func newFake(t *testing.T) (*fake, *servers) {
 		t.Cleanup(server.Close)
 		m.at = server.Listener
 	}
-	return f, Service{}.Open(topology, f).(*servers)
+	return f, Service.Open(topology, f).(*servers)
 }
 
 func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Request) {
@@ -275,8 +275,8 @@ func TestRejoin(t *testing.T) {
 			t.Errorf("%s: %v, %v, %q; want %q", node, joins, err, f.done, want)
 		}
 	}
-	single, _ := service.Find(Service{}, locks.Single)
-	if joins, err := (Service{}).Open(single, f).(*servers).Rejoin(t.Context(), "etcd-1"); joins || err != nil {
+	single, _ := service.Find(Service, locks.Single)
+	if joins, err := Service.Open(single, f).(*servers).Rejoin(t.Context(), "etcd-1"); joins || err != nil {
 		t.Errorf("a single server joins others: %v, %v", joins, err)
 	}
 }

@@ -26,10 +26,6 @@ var urls = service.URLForm{
 	Location: service.Location{NoLogin: noLogin, ALPN: []string{"h2"}},
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: service.Secure, Survey: survey, Open: openExternal}
-}
-
 func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {
 	return l.Survey(ctx, func(ctx context.Context, addr string) (is service.Identity, err error) {
 		ask := func(path string, answer any) error {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service{}, []servicetest.Located{
+	servicetest.Locates(t, Service, []servicetest.Located{
 		{URLs: "etcd://a", Addrs: "a:2379", Topology: "1 etcd"},
 		{URLs: "etcds://a,b:1,[::1]:2", Addrs: "a:2379 b:1 [::1]:2", Topology: "etcd quorum of 3", TLS: true},
 		{URLs: "etcd://a etcd://b", Addrs: "a:2379 b:2379", Topology: "etcd quorum of 2"},
@@ -30,11 +30,11 @@ func TestSurvey(t *testing.T) {
 		for _, n := range names {
 			addrs = append(addrs, at(n))
 		}
-		l, err := Service{}.External().Locate([]string{"etcd://" + strings.Join(addrs, ",")})
+		l, err := Service.External.Locate([]string{"etcd://" + strings.Join(addrs, ",")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Service{}.External().Survey(t.Context(), l, servicetest.Dial)
+		return Service.External.Survey(t.Context(), l, servicetest.Dial)
 	}
 	site, err := look("etcd-1", "etcd-3")
 	if err != nil || site.Topology.InTable() != "etcd quorum of 2" || site.About != "etcd 3.6.16" || site.Called[at("etcd-3")] != "etcd-2" {

@@ -24,10 +24,6 @@ var urls = service.URLForm{
 	Location: service.Location{User: user, Passwordless: true},
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal}
-}
-
 // quoted returns a name in quotes, so that it is not taken for a keyword of SQL.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 

@@ -27,7 +27,7 @@ func TestLocate(t *testing.T) {
 		"mysql://a mysql://b":    "name the primary",
 		"mysql://a mysqls://b:1": "the same scheme",
 	} {
-		l, err := Service{}.External().Locate(strings.Fields(urls))
+		l, err := Service.External.Locate(strings.Fields(urls))
 		got := strings.Join([]string{strings.Join(l.Addrs, ","), l.User, map[bool]string{true: "true", false: "false"}[l.TLS]}, " ")
 		if err != nil {
 			got = err.Error()
@@ -100,7 +100,7 @@ func TestUpgraded(t *testing.T) {
 				return err
 			}()
 		}()
-		c, err := Service{}.External().Login(t.Context(), near, service.Access{TLS: &tls.Config{InsecureSkipVerify: true}})
+		c, err := Service.External.Login(t.Context(), near, service.Access{TLS: &tls.Config{InsecureSkipVerify: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestUpgradedRefuses(t *testing.T) {
 			_, _ = far.Write(c.greets)
 			far.Close()
 		}()
-		in, err := Service{}.External().Login(t.Context(), near, service.Access{TLS: &tls.Config{}})
+		in, err := Service.External.Login(t.Context(), near, service.Access{TLS: &tls.Config{}})
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

@@ -40,32 +40,16 @@ const semiSync = "semi-sync"
 
 var topologies = operator.Topologies(Name)
 
-// Service is MariaDB.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
+// sbin are where the programs are searched in addition to PATH.
+var sbin = []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"}
 
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting {
-	return service.ReadSettings(settingsText)
-}
-
-// The first version that is known to work: it has positions of transactions for each replica, and
-// built-in semi-synchronous replication.
-const majorMin, minorMin = 10, 5
-
-var version = service.VersionReader(`\bVer ((\d+)\.(\d+)\.\d+)-MariaDB`, "a mariadbd", majorMin, minorMin)
-
-// Needs names the programs of a version that is new enough.
-func (Service) Needs() service.Needs {
-	sbin := []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"}
-	return service.Needs{
+// Service is MariaDB.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.Needs{
 		Programs: []service.Executable{
 			{Name: "mariadbd", Package: "mariadb-server-core", Dirs: sbin},
 			{Name: "mariadb-install-db", Package: "mariadb-server-core"},
@@ -84,8 +68,24 @@ func (Service) Needs() service.Needs {
 		Files:       files,
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("\n10.5.0-" + greeting + strings.Repeat(" ", 40))},
 		Seed:        seed,
-	}
+	},
+	Program: program,
+	Open: func(t service.Topology, h service.Host) service.Servers {
+		return newServers(t, h, service.Credentials{User: user}, database)
+	},
+	Wire: service.Wire{
+		Unread: errors.New("clients of MariaDB send one message for a statement or several, which lockbench does not read"),
+	},
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal,
+	},
 }
+
+// The first version that is known to work: it has positions of transactions for each replica, and
+// built-in semi-synchronous replication.
+const majorMin, minorMin = 10, 5
+
+var version = service.VersionReader(`\bVer ((\d+)\.(\d+)\.\d+)-MariaDB`, "a mariadbd", majorMin, minorMin)
 
 // files returns the files that the programs look for at fixed places.
 func files(mariadbd string) []string {
@@ -107,9 +107,6 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 		at.Addr(), at.Port(), greeting), greeting
 }
 
-// Ports returns 1: clients and replicas use the same port.
-func (Service) Ports(service.Topology) int { return 1 }
-
 // Sizes that keep a server small.
 var small = map[string]string{"innodb-log-file-size": "8M", "innodb-buffer-pool-size": "16M"}
 
@@ -127,8 +124,8 @@ func seed(folder string, asRoot bool) (program string, args []string) {
 	return "mariadb-install-db", args
 }
 
-// Program returns the command line of a server.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a server.
+func program(at service.Place) service.Program {
 	settings := map[string]string{
 		"performance-schema": "OFF", "max-connections": "300", "max-connect-errors": "4294967295", "log-warnings": "1",
 	}
@@ -154,13 +151,4 @@ func (Service) Program(at service.Place) service.Program {
 		}
 	}
 	return service.Program{Args: append([]string{"--no-defaults"}, service.Format("--%s=%s", settings)...)}
-}
-
-// Wire says why the requests of clients are not read.
-func (Service) Wire() service.Wire {
-	return service.Wire{Unread: errors.New("clients of MariaDB send one message for a statement or several, which lockbench does not read")}
-}
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, service.Credentials{User: user}, database)
 }

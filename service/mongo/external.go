@@ -29,10 +29,6 @@ var urls = service.URLForm{
 	Location: service.Location{Database: database},
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: locate, Login: service.Secure, Survey: survey, Open: openExternal}
-}
-
 func locate(all []string) (service.Location, error) {
 	l, err := urls.Locate(all)
 	if err == nil && strings.ContainsAny(l.Database, `/\. "$`) {

@@ -20,7 +20,7 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service{}, []servicetest.Located{
+	servicetest.Locates(t, Service, []servicetest.Located{
 		{URLs: "mongodb://a", Addrs: "a:27017", Topology: "1 mongo"},
 		{URLs: "mongodb+tls://u@a,b:1,[::1]:2/locks", Addrs: "a:27017 b:1 [::1]:2", Topology: "mongo replica set of 3", TLS: true},
 		{URLs: "mongo://a", Addrs: "a:27017", Topology: "1 mongo"},
@@ -92,11 +92,11 @@ func (r *replicas) urls(which ...int) []string {
 func (r *replicas) at(i int) string { return r.members[i-1].at.Addr().String() }
 
 func (r *replicas) survey(t *testing.T, which ...int) (service.Site, error) {
-	l, err := Service{}.External().Locate(r.urls(which...))
+	l, err := Service.External.Locate(r.urls(which...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Service{}.External().Survey(t.Context(), l, servicetest.Dial)
+	return Service.External.Survey(t.Context(), l, servicetest.Dial)
 }
 
 // Members have two names, and a member that a run cannot use is refused with the reason.
@@ -144,7 +144,7 @@ func TestReplicaSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.External().Open(site, "lockbench:1:", &hosted{r: r, site: site})
+	g := Service.External.Open(site, "lockbench:1:", &hosted{r: r, site: site})
 	ctx := t.Context()
 	leads := func(what, leader string, want ...string) {
 		t.Helper()

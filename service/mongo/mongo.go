@@ -36,35 +36,29 @@ const (
 // database is the database of the locks.
 const database = "lockbench"
 
-var topologies = []service.Topology{service.One(Name)}
-
-// Service is MongoDB.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
+var topologies = []service.Topology{service.One(Name, 0)}
 
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
+// Service is MongoDB.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.More(Name, "a mongod of your own with --server mongo=PATH", service.Needs{
+		Version: version, Least: "5.0", Shell: service.Shell{Ping: shellPing, Pong: pong()},
+	}),
+	Program: program,
+	Open:    func(t service.Topology, h service.Host) service.Servers { return newServers(t, h, database) },
+	Wire:    wire,
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: locate, Login: service.Secure, Survey: survey, Open: openExternal,
+	},
+}
 
 var (
 	mongodVersion = service.VersionReader(`(?m)^db version v((\d+)\.\d+\.\S+)`, "a mongod", 5, 0)
 	ferretPattern = regexp.MustCompile(`(?m)^FerretDB v(\S+) on SQLite`)
 )
-
-// Needs is lockbench-more, or a mongod.
-func (Service) Needs() service.Needs {
-	n := service.More(Name, "a mongod of your own with --server mongo=PATH")
-	n.Version = version
-	n.Least = "5.0"
-	n.Shell = service.Shell{Ping: shellPing, Pong: pong()}
-	return n
-}
 
 // version parses the output of a server. Before 5.0, not every release had the command hello.
 func version(output string) (text string, enough bool, err error) {
@@ -74,11 +68,8 @@ func version(output string) (text string, enough bool, err error) {
 	return mongodVersion(output)
 }
 
-// Ports returns 1.
-func (Service) Ports(service.Topology) int { return 1 }
-
-// Program returns the command line of a server. lockbench-more takes the same flags.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a server. lockbench-more takes the same flags.
+func program(at service.Place) service.Program {
 	p := service.Program{Args: []string{"--bind_ip", at.Listen().Addr().String(), "--port", fmt.Sprint(at.Port), "--dbpath", at.Data}}
 	for _, name := range slices.Sorted(maps.Keys(at.Settings)) {
 		p.Args = append(p.Args, "--"+name, at.Settings[name])
@@ -104,11 +95,4 @@ func pong() []byte {
 	said := message(1, bson.M{"ok": 1.0})
 	binary.LittleEndian.PutUint32(said[8:], shellNumber)
 	return said
-}
-
-// Wire reads the messages of clients.
-func (Service) Wire() service.Wire { return wire }
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, database)
 }

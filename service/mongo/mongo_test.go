@@ -30,7 +30,7 @@ func TestVersion(t *testing.T) {
 		"etcd Version: 3.6.16":                     {},
 		"mongod: unrecognised option '--version'.": {},
 	} {
-		v, enough, err := Service{}.Needs().Version(said)
+		v, enough, err := Service.Needs.Version(said)
 		if v != want.version || enough != want.enough || (err == nil) != (want.version != "") {
 			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
 		}
@@ -40,21 +40,21 @@ func TestVersion(t *testing.T) {
 // A scenario cannot set what lockbench sets itself. Its other settings take effect.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		if s.Decided == "" {
 			given[s.Name] = "given-" + s.Name
 		}
 	}
 	at := service.Place{Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Data: "/data", Settings: given}
-	args := Service{}.Program(at).Args
-	for _, s := range (Service{}).Settings() {
+	args := Service.Program(at).Args
+	for _, s := range Service.Settings {
 		i := slices.Index(args, "--"+s.Name)
 		if i < 0 || strings.HasPrefix(args[i+1], "given-") != (s.Decided == "") {
 			t.Errorf("%s: %v", s.Name, args)
 		}
 	}
 	at.Bind = netip.Addr{}
-	if args := (Service{}).Program(at).Args; !slices.Equal(args[:2], []string{"--bind_ip", "0.0.0.0"}) {
+	if args := Service.Program(at).Args; !slices.Equal(args[:2], []string{"--bind_ip", "0.0.0.0"}) {
 		t.Errorf("everywhere is %v", args)
 	}
 }
@@ -146,7 +146,7 @@ func newFake(t *testing.T, says func(asked string) bson.M) (*fake, *servers) {
 			go f.serve(c)
 		}
 	}()
-	return f, Service{}.Open(topologies[0], f).(*servers)
+	return f, Service.Open(topologies[0], f).(*servers)
 }
 
 func (f *fake) serve(c net.Conn) {

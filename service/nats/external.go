@@ -23,10 +23,6 @@ var urls = service.URLForm{
 	One:    topologies[0], Several: topologies[1],
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal}
-}
-
 // survey asks each server for its identity. NATS lists its peers only to the system account, so
 // --servers must name all of them.
 func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {

@@ -22,7 +22,7 @@ import (
 )
 
 func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service{}, []servicetest.Located{
+	servicetest.Locates(t, Service, []servicetest.Located{
 		{URLs: "nats://a", Addrs: "a:4222", Topology: "1 nats"},
 		{URLs: "natss://a,b:1,[::1]:2", Addrs: "a:4222 b:1 [::1]:2", Topology: "nats quorum of 3", TLS: true},
 		{URLs: "tls://a tls://b", Addrs: "a:4222 b:4222", Topology: "nats quorum of 2", TLS: true},
@@ -71,11 +71,11 @@ func (f *fake) survey(t *testing.T, names ...string) (service.Site, error) {
 	for _, n := range names {
 		addrs = append(addrs, f.nodes[n].at.Addr().String())
 	}
-	l, err := Service{}.External().Locate([]string{"nats://" + strings.Join(addrs, ",")})
+	l, err := Service.External.Locate([]string{"nats://" + strings.Join(addrs, ",")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Service{}.External().Survey(t.Context(), l, servicetest.Dial)
+	return Service.External.Survey(t.Context(), l, servicetest.Dial)
 }
 
 func (f *fake) group() {
@@ -119,7 +119,7 @@ func TestExternalLeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.External().Open(site, "lockbench:7:", f).Servers.(external)
+	g := Service.External.Open(site, "lockbench:7:", f).Servers.(external)
 	const stream = "KV_lockbench-7-locks"
 	led := func(by ...string) {
 		f.set(func(one, two, three *node) {
@@ -179,7 +179,7 @@ func TestClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service{}.External().Open(site, "lockbench:4:", f)
+	g := Service.External.Open(site, "lockbench:4:", f)
 	under, err := g.Under(t.Context(), "lockbench:", 2)
 	if want := []string{"lockbench-4-locks", "lockbench-42-locks"}; err != nil || !slices.Equal(under["nats-1"], want) {
 		t.Errorf("there are %q (%v), want %q", under, err, want)
@@ -219,7 +219,7 @@ func greets(t *testing.T, greeting string) (net.Conn, <-chan string) {
 // the client sends.
 func TestGreeting(t *testing.T) {
 	c, lines := greets(t, `{"client_id":12345678901234567890,"auth_required":true,"nonce":"n","connect_urls":["10.0.0.1:4222"],"tls_available":true}`)
-	in, err := Service{}.External().Login(t.Context(), c, service.Access{})
+	in, err := Service.External.Login(t.Context(), c, service.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,11 +236,11 @@ func TestGreeting(t *testing.T) {
 // TestGreetingRefuses: the URL and the server must agree on TLS.
 func TestGreetingRefuses(t *testing.T) {
 	c, _ := greets(t, `{"tls_required":true}`)
-	if _, err := (Service{}).External().Login(t.Context(), c, service.Access{}); err == nil || !strings.Contains(err.Error(), "natss://") {
+	if _, err := Service.External.Login(t.Context(), c, service.Access{}); err == nil || !strings.Contains(err.Error(), "natss://") {
 		t.Errorf("a server that wants TLS: %v", err)
 	}
 	c, _ = greets(t, `{}`)
-	if _, err := (Service{}).External().Login(t.Context(), c, service.Access{TLS: new(tls.Config)}); err == nil || !strings.Contains(err.Error(), "does not support TLS") {
+	if _, err := Service.External.Login(t.Context(), c, service.Access{TLS: new(tls.Config)}); err == nil || !strings.Contains(err.Error(), "does not support TLS") {
 		t.Errorf("a server without TLS: %v", err)
 	}
 }
@@ -266,7 +266,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("the server reads %q, want %s", line, c.wants)
 		}
 		site := service.Site{Topology: topologies[0], Location: service.Location{Logins: map[service.Role]service.Credentials{service.Data: c.as}}}
-		params := Service{}.External().Open(site, "lockbench:1:", nil).Params()
+		params := Service.External.Open(site, "lockbench:1:", nil).Params()
 		delete(params, Bucket)
 		if !maps.Equal(params, c.params) {
 			t.Errorf("clients get %v, want %v", params, c.params)

@@ -30,41 +30,34 @@ const Name = "nats"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	service.One(Name),
+	service.One(Name, 1),
 	{
-		Name: Quorum, Short: "nats quorum of {n}", Leads: service.KeyLeader, Entry: Name, Views: true,
+		Name: Quorum, Short: "nats quorum of {n}", Leads: service.KeyLeader, Entry: Name, PeerPorts: 1, Views: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }
 
-// Service is NATS JetStream.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
-
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
-
-// Needs is lockbench-more, or a program of NATS' own.
-func (Service) Needs() service.Needs {
-	n := service.More(Name, "a nats-server of your own with --server nats=PATH")
-	n.Version = service.VersionReader(`(?m)^nats-server: v((\d+)\.(\d+)\.\S+)`, "a nats-server", 2, 11)
-	n.Least = "2.11" // before, a client could not choose the next leader
-	n.Shell = service.Shell{Ping: shellPing, Pong: []byte(greeting + "{}\r\n")}
-	return n
+// Service is NATS JetStream.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.More(Name, "a nats-server of your own with --server nats=PATH", service.Needs{
+		Version: service.VersionReader(`(?m)^nats-server: v((\d+)\.(\d+)\.\S+)`, "a nats-server", 2, 11),
+		Least:   "2.11", // before, a client could not choose the next leader
+		Shell:   service.Shell{Ping: shellPing, Pong: []byte(greeting + "{}\r\n")},
+	}),
+	Program: program,
+	Open:    func(t service.Topology, h service.Host) service.Servers { return newServers(t, h, as(clients)) },
+	Wire:    service.Wire{Unread: errors.New("clients of NATS send many requests on one connection, which lockbench does not read")},
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal,
+	},
 }
 
-// Ports returns 2: for clients and for the other servers.
-func (Service) Ports(service.Topology) int { return 2 }
-
-// Program returns the command line of a server.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a server.
+func program(at service.Place) service.Program {
 	listen := at.Listen()
 	top := map[string]string{
 		"server_name": at.Node.Name, "listen": listen.String(),
@@ -128,13 +121,4 @@ const greeting = "INFO "
 // shellPing only connects, because servers send the first message.
 func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, "", len("INFO")), "INFO"
-}
-
-// Wire says why the requests of clients are not read.
-func (Service) Wire() service.Wire {
-	return service.Wire{Unread: errors.New("clients of NATS send many requests on one connection, which lockbench does not read")}
-}
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, as(clients))
 }

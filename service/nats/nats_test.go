@@ -36,7 +36,7 @@ func TestVersion(t *testing.T) {
 		"nats-server: v1.12.0":     {"1.12.0", false, false},
 		"etcd Version: 3.6.16":     {"", false, true},
 	} {
-		v, enough, err := Service{}.Needs().Version(said)
+		v, enough, err := Service.Needs.Version(said)
 		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
 			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
 		}
@@ -45,7 +45,7 @@ func TestVersion(t *testing.T) {
 
 // place returns the place of a node of three.
 func place(node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service{}, Quorum)
+	t, _ := service.Find(Service, Quorum)
 	p := service.Place{
 		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
 		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
@@ -59,7 +59,7 @@ func place(node string, settings map[string]string) service.Place {
 
 // Each server gets its own addresses for the other servers.
 func TestProgram(t *testing.T) {
-	p := Service{}.Program(place("nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
+	p := Service.Program(place("nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
 	if !slices.Equal(p.Args, []string{"-c", "/config/nats.conf"}) {
 		t.Errorf("it is run with %v", p.Args)
 	}
@@ -74,8 +74,8 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	alone := place("nats-1", nil)
-	alone.Topology, _ = service.Find(Service{}, locks.Single)
-	if text := (Service{}).Program(alone).Files["/config/nats.conf"]; strings.Contains(text, "cluster") {
+	alone.Topology, _ = service.Find(Service, locks.Single)
+	if text := Service.Program(alone).Files["/config/nats.conf"]; strings.Contains(text, "cluster") {
 		t.Errorf("a single server is one of several:\n%s", text)
 	}
 }
@@ -83,12 +83,12 @@ func TestProgram(t *testing.T) {
 // Settings of a scenario are written into their blocks.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		if s.Decided == "" {
 			given[s.Name] = "of-" + s.Name
 		}
 	}
-	text := Service{}.Program(place("nats-1", given)).Files["/config/nats.conf"]
+	text := Service.Program(place("nats-1", given)).Files["/config/nats.conf"]
 	for name, value := range given {
 		_, key, nested := strings.Cut(name, ".")
 		if !nested {
@@ -125,7 +125,7 @@ var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 	f := &fake{nodes: map[string]*node{}}
-	topology, _ := service.Find(Service{}, of)
+	topology, _ := service.Find(Service, of)
 	for _, n := range topology.Nodes() {
 		at, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -143,7 +143,7 @@ func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 			}
 		}()
 	}
-	return f, Service{}.Open(topology, f).(*servers)
+	return f, Service.Open(topology, f).(*servers)
 }
 
 // serve talks to one client. Like a real server, it also asks the client for a sign of life.

@@ -49,7 +49,7 @@ const (
 func Topologies(name string) []service.Topology {
 	parts := []service.Part{{Name: name, Role: service.Data, Count: 3}}
 	return []service.Topology{
-		service.One(name),
+		service.One(name, 0),
 		{
 			// There is no failover manager: steps of a scenario promote.
 			Name: locks.Replicated, Short: name + " 1+2", Leads: service.OneLeader, Views: true, FirstAlone: true, Parts: parts,

@@ -22,10 +22,6 @@ var urls = service.URLForm{
 	Location: service.Location{User: user, Database: database, Passwordless: true},
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal}
-}
-
 // startTLS starts TLS. PostgreSQL answers a request in plain text before the TLS handshake.
 func startTLS(ctx context.Context, c net.Conn, how service.Access) (net.Conn, error) {
 	if how.TLS == nil {

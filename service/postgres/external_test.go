@@ -15,7 +15,7 @@ func TestLocate(t *testing.T) {
 		"postgres://a/shop?sslmode=allow": "settings in a URL",
 		"postgres://app:secret@a":         "a password in a URL",
 	} {
-		l, err := Service{}.External().Locate(strings.Fields(urls))
+		l, err := Service.External.Locate(strings.Fields(urls))
 		got := strings.Join([]string{strings.Join(l.Addrs, ","), l.User, l.Database, map[bool]string{true: "true", false: "false"}[l.TLS]}, " ")
 		if err != nil {
 			got = err.Error()

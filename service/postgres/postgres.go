@@ -38,31 +38,16 @@ const (
 
 var topologies = operator.Topologies(Name)
 
-// Service is PostgreSQL.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
+// dirs are where the programs are searched in addition to PATH.
+var dirs = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}
 
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting {
-	return service.ReadSettings(settingsText)
-}
-
-// majorMin is the first version that applies a new primary_conninfo without a restart.
-const majorMin = 13
-
-var version = service.VersionReader(`^postgres \(PostgreSQL\) ((\d+)\S*)`, "a postgres", majorMin, 0)
-
-// Needs names the programs of a version that is new enough.
-func (Service) Needs() service.Needs {
-	dirs := []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}
-	return service.Needs{
+// Service is PostgreSQL.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.Needs{
 		Programs: []service.Executable{
 			{Name: "postgres", Package: "postgresql", Dirs: dirs},
 			{Name: "initdb", Package: "postgresql", Dirs: dirs},
@@ -77,8 +62,23 @@ func (Service) Needs() service.Needs {
 		Files:       files,
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("N")},
 		Seed:        seed,
-	}
+	},
+	Program: program,
+	Open: func(t service.Topology, h service.Host) service.Servers {
+		return newServers(t, h, login{Credentials: service.Credentials{User: user}, database: database}, "")
+	},
+	Wire: service.Wire{
+		Unread: errors.New("clients of PostgreSQL send several messages for one statement, which lockbench does not read"),
+	},
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: urls.Locate, Login: startTLS, Survey: survey, Open: openExternal,
+	},
 }
+
+// majorMin is the first version that applies a new primary_conninfo without a restart.
+const majorMin = 13
+
+var version = service.VersionReader(`^postgres \(PostgreSQL\) ((\d+)\S*)`, "a postgres", majorMin, 0)
 
 // files returns the files that its programs look for near themselves, and in /usr/share.
 func files(postgres string) []string {
@@ -96,9 +96,6 @@ func shellPing(at netip.AddrPort) (command, answer string) {
 	return service.BashAsks(at, sslBytes, 1), "N"
 }
 
-// Ports returns 1: clients and replicas use the same port.
-func (Service) Ports(service.Topology) int { return 1 }
-
 // seed generates a database with one user, who needs no password. Its log has segments of a megabyte,
 // so that a restarted server writes little.
 func seed(folder string, _ bool) (program string, args []string) {
@@ -108,8 +105,8 @@ func seed(folder string, _ bool) (program string, args []string) {
 	}
 }
 
-// Program returns the command line of a server.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a server.
+func program(at service.Place) service.Program {
 	conf, hba := path.Join(at.Config, "postgresql.conf"), path.Join(at.Config, "pg_hba.conf")
 	settings := map[string]string{
 		"shared_buffers": "8MB", "max_connections": "300", "autovacuum": "off",
@@ -146,15 +143,6 @@ func (Service) Program(at service.Place) service.Program {
 	}
 	files[conf] = strings.Join(service.Format("%s = '%s'\n", settings), "")
 	return service.Program{Args: []string{"-D", at.Data, "-c", "config_file=" + conf}, Files: files}
-}
-
-// Wire says why the requests of clients are not read.
-func (Service) Wire() service.Wire {
-	return service.Wire{Unread: errors.New("clients of PostgreSQL send several messages for one statement, which lockbench does not read")}
-}
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h, login{Credentials: service.Credentials{User: user}, database: database}, "")
 }
 
 // conninfo returns the connection string for another server.

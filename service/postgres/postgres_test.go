@@ -45,7 +45,7 @@ func place(form service.Topology, settings map[string]string) service.Place {
 
 // text is all that a server is started with.
 func text(at service.Place) string {
-	p := Service{}.Program(at)
+	p := Service.Program(at)
 	all := strings.Join(p.Args, "\n")
 	for path, file := range p.Files {
 		all += "\n" + path + "\n" + file
@@ -55,15 +55,15 @@ func text(at service.Place) string {
 
 // A scenario may set exactly the settings that lockbench does not decide.
 func TestSettings(t *testing.T) {
-	form, _ := service.Find(Service{}, operator.Managed)
+	form, _ := service.Find(Service, operator.Managed)
 	given := map[string]string{}
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		given[s.Name] = "given-" + s.Name
 	}
 	at := place(form, given)
 	at.Leader = &at.Announced
 	all := text(at)
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		own := s.Name == operator.FailoverAfter || strings.HasPrefix(s.Name, "semi")
 		if taken := strings.Contains(all, "given-"+s.Name); taken != (s.Decided == "" && !own) {
 			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
@@ -74,10 +74,10 @@ func TestSettings(t *testing.T) {
 // run runs servers in world local, or skips the test where there are none.
 func run(t *testing.T, form locks.Topology, do func(ctx context.Context, c world.Cluster)) {
 	t.Helper()
-	w := local.New(local.Options{Services: []service.Service{Service{}}})
+	w := local.New(local.Options{Services: []*service.Service{Service}})
 	needs.OrSkip(t, Name, w.Ready(t.Context()))
-	found, _ := service.Find(Service{}, form)
-	err := w.Run(t.Context(), world.Spec{Service: Service{}, Topology: found, Clients: 1, Clocks: true}, func(ctx context.Context, c world.Cluster) error {
+	found, _ := service.Find(Service, form)
+	err := w.Run(t.Context(), world.Spec{Service: Service, Topology: found, Clients: 1, Clocks: true}, func(ctx context.Context, c world.Cluster) error {
 		do(ctx, c)
 		return nil
 	})
@@ -185,7 +185,7 @@ func (g *servers) level(ctx context.Context) error {
 
 // A folder that the server may not enter is said before anything is started.
 func TestClosedFolder(t *testing.T) {
-	if os.Geteuid() != 0 || len((Service{}).Needs().Users) == 0 {
+	if os.Geteuid() != 0 || len(Service.Needs.Users) == 0 {
 		t.Skip("it runs as the user that we are")
 	}
 	shut := filepath.Join(t.TempDir(), "shut")
@@ -193,12 +193,12 @@ func TestClosedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", shut)
-	w := local.New(local.Options{Services: []service.Service{Service{}}})
+	w := local.New(local.Options{Services: []*service.Service{Service}})
 	if err := w.Ready(t.Context()); err != nil {
 		t.Skip(err)
 	}
-	form, _ := service.Find(Service{}, locks.Single)
-	err := w.Run(t.Context(), world.Spec{Service: Service{}, Topology: form, Clients: 1}, func(context.Context, world.Cluster) error { return nil })
+	form, _ := service.Find(Service, locks.Single)
+	err := w.Run(t.Context(), world.Spec{Service: Service, Topology: form, Clients: 1}, func(context.Context, world.Cluster) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
 		t.Errorf("it says %v", err)
 	}

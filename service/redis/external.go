@@ -19,11 +19,6 @@ const (
 	usualSentinel = "26379"
 )
 
-// External returns how lockbench uses Redis of the user, without and with TLS.
-func (Service) External() service.External {
-	return service.External{Schemes: []string{"redis", "rediss"}, Locate: locate, Login: logIn, Survey: survey, Open: openExternal}
-}
-
 // locate reads
 //
 //	redis://host:port/database              one server; several URLs: independent masters
@@ -56,8 +51,7 @@ func locate(urls []string) (service.Location, error) {
 
 // form returns a topology by its name.
 func form(name locks.Topology) service.Topology {
-	t, _ := service.Find(Service{}, name)
-	return t
+	return topologies[slices.IndexFunc(topologies, func(t service.Topology) bool { return t.Name == name })]
 }
 
 func locateOne(text string) (l service.Location, err error) {

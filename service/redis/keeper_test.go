@@ -11,8 +11,8 @@ import (
 
 // keeping returns servers with canned answers about lifetimes.
 func keeping(t locks.Topology, ttls map[string]string) *servers {
-	on, _ := service.Find(Service{}, t)
-	g := Service{}.Open(on, nil).(*servers)
+	on, _ := service.Find(Service, t)
+	g := Service.Open(on, nil).(*servers)
 	g.ask = func(_ context.Context, _ string, command ...string) (any, error) {
 		switch command[0] {
 		case "KEYS":

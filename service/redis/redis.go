@@ -12,6 +12,7 @@
 package redis
 
 import (
+	_ "embed"
 	"fmt"
 	"net/netip"
 	"path"
@@ -20,26 +21,18 @@ import (
 	"lockbench/service"
 )
 
+// settingsText has all settings of Redis 7. The names are those that Redis 7.0 answers to CONFIG GET *, and
+// some that 7.2 and 7.4 have added:
+//
+//	redis-cli CONFIG GET '*' | awk 'NR%2==1' | sort
+//
+//go:embed settings.txt
+var settingsText string
+
 // Service is Redis.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
-
-// majorMin is the first Redis with the required settings: bind-source-addr, which identifies the
-// client of a connection, and SENTINEL DEBUG.
-const majorMin = 7
-
-// image is the official image of Redis 7.4.11 for amd64, arm64, arm, 386 and ppc64le, from docker-library's
-// list of 19 September 2026. It is named by its digest, because a tag may name another image tomorrow.
-const image = "redis:7-bookworm@sha256:c6eabf748fc7a61dbb5a705c78bcf3d6377b1127a97d0ce965c11c44ba46896f"
-
-// Needs are a redis-server of a sufficient version, and redis-cli.
-func (Service) Needs() service.Needs {
-	return service.Needs{
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.Needs{
 		Programs: []service.Executable{
 			// One binary, whose name decides whether it is a sentinel.
 			{Name: "redis-server", Package: "redis-server", As: []string{"redis-server", "redis-sentinel"}},
@@ -51,19 +44,25 @@ func (Service) Needs() service.Needs {
 		Least:       strconv.Itoa(majorMin),
 		Image:       image,
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("+PONG\r\n")},
-	}
+	},
+	Program: program,
+	Open:    func(t service.Topology, h service.Host) service.Servers { return open(t, h) },
+	Wire:    wire,
+	External: service.External{
+		Schemes: []string{"redis", "rediss"}, Locate: locate, Login: logIn, Survey: survey, Open: openExternal,
+	},
 }
 
-// Ports are the port for clients and, in a cluster, the bus.
-func (Service) Ports(t service.Topology) int {
-	if t.Name == Cluster {
-		return 2
-	}
-	return 1
-}
+// majorMin is the first Redis with the required settings: bind-source-addr, which identifies the
+// client of a connection, and SENTINEL DEBUG.
+const majorMin = 7
 
-// Program returns the command line and the configuration of a server or a sentinel.
-func (Service) Program(at service.Place) service.Program {
+// image is the official image of Redis 7.4.11 for amd64, arm64, arm, 386 and ppc64le, from docker-library's
+// list of 19 September 2026. It is named by its digest, because a tag may name another image tomorrow.
+const image = "redis:7-bookworm@sha256:c6eabf748fc7a61dbb5a705c78bcf3d6377b1127a97d0ce965c11c44ba46896f"
+
+// program returns the command line and the configuration of a server or a sentinel.
+func program(at service.Place) service.Program {
 	file := path.Join(at.Config, "redis.conf")
 	p := service.Program{Args: []string{file}, Files: map[string]string{file: config(at)}}
 	if at.Node.Role == service.Witness {
@@ -75,10 +74,3 @@ func (Service) Program(at service.Place) service.Program {
 func shellPing(at netip.AddrPort) (command, answer string) {
 	return fmt.Sprintf("redis-cli -h %s -p %d PING", at.Addr(), at.Port()), "PONG"
 }
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return open(t, h)
-}
-
-// Wire reads RESP.
-func (Service) Wire() service.Wire { return wire }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	all := Service{}.Settings()
+	all := Service.Settings
 	if len(all) < 190 {
 		t.Fatalf("got %d settings, want all of Redis 7", len(all))
 	}

@@ -18,8 +18,8 @@ type canned struct {
 
 // newCanned returns a cluster of servers, of which half are masters.
 func newCanned(answers ...map[string][]any) *canned {
-	on, _ := service.Find(Service{}, Cluster)
-	s := &canned{Service{}.Open(on.Sized(len(answers)), addresses{}).(*servers), answers}
+	on, _ := service.Find(Service, Cluster)
+	s := &canned{Service.Open(on.Sized(len(answers)), addresses{}).(*servers), answers}
 	s.ask = func(_ context.Context, node string, command ...string) (any, error) {
 		of := s.answers[node[len("redis-")]-'1']
 		all := of[strings.Join(command, " ")]

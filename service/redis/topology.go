@@ -67,7 +67,7 @@ var topologies = []service.Topology{
 	},
 	{
 		// Three masters, and a replica for each.
-		Name: Cluster, Short: "cluster 3+3", Leads: service.KeyLeader,
+		Name: Cluster, Short: "cluster 3+3", Leads: service.KeyLeader, PeerPorts: 1,
 		Entry: Name, Discovers: true, Outlives: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 6}},
 	},

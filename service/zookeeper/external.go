@@ -25,10 +25,6 @@ var urls = service.URLForm{
 	Location: service.Location{NoLogin: noLogin},
 }
 
-func (Service) External() service.External {
-	return service.External{Schemes: urls.Schemes(), Locate: urls.Locate, Login: service.Secure, Survey: survey, Open: openExternal}
-}
-
 // survey asks each server for its mode, and one server for the configuration of the ensemble. ZooKeeper keeps it in
 // a node of its own. It does not contain the addresses for clients.
 func survey(ctx context.Context, l service.Location, dial service.Dialer) (service.Site, error) {

@@ -19,7 +19,7 @@ func TestLocate(t *testing.T) {
 		"zookeeper://u@a":         "a:2181, 1 zookeeper", // Survey refuses users
 		"zookeeper://a zookeeper": "not a URL",
 	} {
-		l, err := Service{}.External().Locate(strings.Fields(urls))
+		l, err := Service.External.Locate(strings.Fields(urls))
 		got := strings.Join(l.Addrs, " ") + ", " + l.Topology.InTable()
 		if err != nil {
 			got = err.Error()
@@ -33,12 +33,12 @@ func TestLocate(t *testing.T) {
 // The servers must be those that --servers describes.
 func TestSurveyRefuses(t *testing.T) {
 	f, _ := newFake(t, Quorum)
-	form, _ := service.Find(Service{}, Quorum)
+	form, _ := service.Find(Service, Quorum)
 	var addrs []string
 	for _, n := range form.Nodes() {
 		addrs = append(addrs, f.members[n.Name].at.Addr().String())
 	}
-	l, err := Service{}.External().Locate([]string{"zookeeper://" + strings.Join(addrs, ",")})
+	l, err := Service.External.Locate([]string{"zookeeper://" + strings.Join(addrs, ",")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestSurveyRefuses(t *testing.T) {
 	} {
 		one.mode, two.mode = follower, leader
 		set()
-		if _, err := (Service{}).External().Survey(t.Context(), l, servicetest.Dial); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Service.External.Survey(t.Context(), l, servicetest.Dial); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -30,36 +30,21 @@ const Name = "zookeeper"
 const Quorum locks.Topology = "quorum"
 
 var topologies = []service.Topology{
-	service.One(Name),
+	service.One(Name, electionPort),
 	{
-		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name, Proxied: true,
+		Name: Quorum, Short: "zookeeper quorum of {n}", Leads: service.OneLeader, Outlives: true, Entry: Name,
+		PeerPorts: electionPort, Proxied: true,
 		Parts: []service.Part{{Name: Name, Role: service.Data, Count: 3}},
 	},
 }
 
-// Service is ZooKeeper.
-type Service struct{}
-
-var _ service.Service = Service{}
-
-func (Service) Name() string { return Name }
-
-func (Service) Topologies() []service.Topology { return topologies }
-
 //go:embed settings.txt
 var settingsText string
 
-func (Service) Settings() []service.Setting { return service.ReadSettings(settingsText) }
-
-// jvm are the flags that keep a server small and quick to start, and the class path.
-var jvm = []string{
-	"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
-	"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
-}
-
-// Needs is Java and the jars of Debian.
-func (Service) Needs() service.Needs {
-	return service.Needs{
+// Service is ZooKeeper.
+var Service = &service.Service{
+	Name: Name, Topologies: topologies, Settings: service.ReadSettings(settingsText),
+	Needs: service.Needs{
 		Programs: []service.Executable{
 			{Name: "java", Package: "default-jre-headless", Words: jvm, Called: Name},
 			{Name: "bash", Package: "bash"},
@@ -72,7 +57,19 @@ func (Service) Needs() service.Needs {
 		Version:     version,
 		Least:       "3.5",
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("imok")},
-	}
+	},
+	Program: program,
+	Open:    func(t service.Topology, h service.Host) service.Servers { return newServers(t, h) },
+	Wire:    wire,
+	External: service.External{
+		Schemes: urls.Schemes(), Locate: urls.Locate, Login: service.Secure, Survey: survey, Open: openExternal,
+	},
+}
+
+// jvm are the flags that keep a server small and quick to start, and the class path.
+var jvm = []string{
+	"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
+	"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
 }
 
 // files returns the files of Java, and all jars, because they refer to each other.
@@ -99,19 +96,15 @@ func version(output string) (text string, enough bool, err error) {
 	return text, enough, err
 }
 
-// The ports of a node.
+// The ports of a node: one for clients, and two for the other members.
 const (
 	clientPort = iota
 	peerPort   // for followers of a leader
 	electionPort
-	ports
 )
 
-// Ports returns 3: one for clients, and two for the other members.
-func (Service) Ports(service.Topology) int { return ports }
-
-// Program returns the command line of a server.
-func (Service) Program(at service.Place) service.Program {
+// program returns the command line of a server.
+func program(at service.Place) service.Program {
 	set := map[string]string{
 		// A member counts as dead after ten ticks of 200 ms, because a busy machine can be silent for half a second.
 		"tickTime": "200", "initLimit": "10", "syncLimit": "10",
@@ -153,11 +146,4 @@ func (Service) Program(at service.Place) service.Program {
 	file := path.Join(at.Config, "zoo.cfg")
 	files[file] = strings.Join(service.Format("%s=%s\n", set), "")
 	return service.Program{Args: append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file), Files: files}
-}
-
-// Wire reads ZooKeeper's own protocol.
-func (Service) Wire() service.Wire { return wire }
-
-func (Service) Open(t service.Topology, h service.Host) service.Servers {
-	return newServers(t, h)
 }

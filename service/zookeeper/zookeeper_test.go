@@ -33,7 +33,7 @@ func TestVersion(t *testing.T) {
 		java:                              {"", false, true},
 		"Redis server v=7.0.15":           {"", false, true},
 	} {
-		v, enough, err := Service{}.Needs().Version(said)
+		v, enough, err := Service.Needs.Version(said)
 		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
 			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
 		}
@@ -42,7 +42,7 @@ func TestVersion(t *testing.T) {
 
 // place returns the place of a node of a topology.
 func place(topology locks.Topology, node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service{}, topology)
+	t, _ := service.Find(Service, topology)
 	p := service.Place{
 		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
 		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/config/data", Config: "/config",
@@ -52,7 +52,7 @@ func place(topology locks.Topology, node string, settings map[string]string) ser
 		if n.Name == node {
 			at = netip.MustParseAddrPort("127.0.0.1:7000") // its own, where it listens
 		}
-		for port := range uint16(ports) {
+		for port := range uint16(electionPort + 1) {
 			p.Peers[n.Name] = append(p.Peers[n.Name], netip.AddrPortFrom(at.Addr(), at.Port()+port))
 		}
 	}
@@ -62,11 +62,11 @@ func place(topology locks.Topology, node string, settings map[string]string) ser
 // Members get the addresses of the others, and dial through a proxy.
 func TestProgram(t *testing.T) {
 	at := place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"})
-	if alone := (Service{}).Program(at); strings.Contains(strings.Join(alone.Args, " "), "socks") {
+	if alone := Service.Program(at); strings.Contains(strings.Join(alone.Args, " "), "socks") {
 		t.Errorf("there is no proxy, and the arguments are %q", alone.Args)
 	}
 	at.Proxy = netip.MustParseAddrPort("127.0.0.200:8000")
-	p := Service{}.Program(at)
+	p := Service.Program(at)
 	for _, want := range []string{"-DsocksProxyHost=127.0.0.200", "-DsocksProxyPort=8000", "-DsocksNonProxyHosts="} {
 		if !slices.Contains(p.Args, want) {
 			t.Errorf("there is no %s in %q", want, p.Args)
@@ -89,7 +89,7 @@ func TestProgram(t *testing.T) {
 	if lost := p.In("/config/data"); len(lost) != 1 || lost["/config/data/myid"] != "2\n" {
 		t.Errorf("in the folder of the data there are %q", lost)
 	}
-	single := Service{}.Program(place(locks.Single, "zookeeper-1", nil))
+	single := Service.Program(place(locks.Single, "zookeeper-1", nil))
 	if len(single.Files) != 1 || strings.Contains(single.Files["/config/zoo.cfg"], "server.") {
 		t.Errorf("a single server has %q", single.Files)
 	}
@@ -98,11 +98,11 @@ func TestProgram(t *testing.T) {
 // A scenario may not set the settings that lockbench decides.
 func TestSettings(t *testing.T) {
 	given := map[string]string{}
-	for _, s := range (Service{}).Settings() {
+	for _, s := range Service.Settings {
 		given[s.Name] = "scenario"
 	}
-	config := Service{}.Program(place(Quorum, "zookeeper-1", given)).Files["/config/zoo.cfg"]
-	for _, s := range (Service{}).Settings() {
+	config := Service.Program(place(Quorum, "zookeeper-1", given)).Files["/config/zoo.cfg"]
+	for _, s := range Service.Settings {
 		if s.Name == "dataLogDir" || s.Name == "dynamicConfigFile" {
 			continue // not set by users: Program gets checked settings
 		}
@@ -133,7 +133,7 @@ var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T, topology locks.Topology) (*fake, *servers) {
 	f := &fake{members: map[string]*member{}}
-	form, _ := service.Find(Service{}, topology)
+	form, _ := service.Find(Service, topology)
 	for _, n := range form.Nodes() {
 		m := &member{mode: follower, zxid: 0x100000001}
 		f.members[n.Name] = m
@@ -153,7 +153,7 @@ func newFake(t *testing.T, topology locks.Topology) (*fake, *servers) {
 			}
 		}()
 	}
-	return f, Service{}.Open(form, f).(*servers)
+	return f, Service.Open(form, f).(*servers)
 }
 
 // serve answers one connection, which begins with a word or with a session.

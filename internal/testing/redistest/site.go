@@ -66,7 +66,7 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 	s := &Site{Topology: Form(on), Password: password, Certs: certs, Dir: t.TempDir(), t: t, nodes: map[string]*siteNode{}}
 	s.proxy = proxy.New(proxy.Options{})
 	t.Cleanup(s.close)
-	s.servers = redis.Service{}.Open(s.Topology, s)
+	s.servers = redis.Service.Open(s.Topology, s)
 	must(t, s.proxy.AddClient(outside, netip.AddrFrom4([4]byte{127, 0, 0, 1})))
 	ctx, cancel := context.WithTimeout(t.Context(), siteLimit)
 	defer cancel()
@@ -81,14 +81,14 @@ func NewSite(t testing.TB, on locks.Topology, password string, certs *Certs) *Si
 		node := &siteNode{real: at(1 + k), announced: at(101 + k), log: &process.Log{}}
 		s.nodes[n.Name] = node
 		must(t, s.proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: node.announced}))
-		for i := range (redis.Service{}).Ports(s.Topology) - 1 {
+		for i := range s.Topology.PeerPorts {
 			next := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+uint16(i)+1) }
 			_, err := s.proxy.AddListener("", n.Name, next(node.announced), next(node.real))
 			must(t, err)
 		}
 		dir := filepath.Join(s.Dir, n.Name)
 		must(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
-		run := redis.Service{}.Program(service.Place{
+		run := redis.Service.Program(service.Place{
 			Node: n, Topology: s.Topology, Bind: node.real.Addr(), Port: port, Announced: node.announced,
 			Config: dir, Data: filepath.Join(dir, "data"), Leader: leader,
 		})
@@ -276,7 +276,7 @@ func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
 	if s.Certs != nil {
 		how.TLS = s.Certs.Trust(s.t)
 	}
-	in, err := redis.Service{}.External().Login(ctx, c, how)
+	in, err := redis.Service.External.Login(ctx, c, how)
 	if err != nil {
 		c.Close()
 		return nil, err

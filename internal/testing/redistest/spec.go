@@ -18,7 +18,7 @@ import (
 func Spec(t locks.Topology, s world.Spec) world.Spec {
 	s.Topology = Form(t)
 	if t != locks.None {
-		s.Service = redis.Service{}
+		s.Service = redis.Service
 	}
 	return s
 }
@@ -28,7 +28,7 @@ func Form(t locks.Topology) service.Topology {
 	if t == locks.None {
 		return service.None
 	}
-	found, ok := service.Find(redis.Service{}, t)
+	found, ok := service.Find(redis.Service, t)
 	if !ok {
 		panic(fmt.Sprintf("Redis has no topology %q", t))
 	}

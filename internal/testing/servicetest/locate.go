@@ -16,13 +16,13 @@ type Located struct {
 }
 
 // Locates sees that a service reads URLs so.
-func Locates(t *testing.T, s service.Service, all []Located) {
+func Locates(t *testing.T, s *service.Service, all []Located) {
 	t.Helper()
 	if len(all) == 0 {
 		t.Error("no URLs are read")
 	}
 	for _, c := range all {
-		l, err := s.External().Locate(strings.Fields(c.URLs))
+		l, err := s.External.Locate(strings.Fields(c.URLs))
 		if c.Refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.Refused) {
 				t.Errorf("%s: %v, want %q", c.URLs, err, c.Refused)

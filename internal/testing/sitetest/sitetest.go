@@ -26,7 +26,7 @@ import (
 // Site is a group of servers of a service that world local runs. World external reaches them
 // at their own addresses, and can break the links between them by hooks.
 type Site struct {
-	Service service.Service
+	Service *service.Service
 	Cluster world.Cluster
 	Addrs   map[string]string // where they listen, by their names
 	Dir     string
@@ -38,17 +38,17 @@ type Site struct {
 
 // New starts servers, or skips the test where their program is not there. They end with the
 // test. A program is looked for as world local does, if none is named.
-func New(t testing.TB, s service.Service, topology locks.Topology, program string) *Site {
+func New(t testing.TB, s *service.Service, topology locks.Topology, program string) *Site {
 	t.Helper()
-	o := local.Options{Services: []service.Service{s}}
+	o := local.Options{Services: []*service.Service{s}}
 	if program != "" {
-		o.Programs = map[string]string{s.Name(): program}
+		o.Programs = map[string]string{s.Name: program}
 	}
 	w := local.New(o)
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	form, ok := service.Find(s, topology)
 	if !ok {
-		t.Fatalf("%s has no topology %q", s.Name(), topology)
+		t.Fatalf("%s has no topology %q", s.Name, topology)
 	}
 	site := &Site{Service: s, Addrs: map[string]string{}, Dir: t.TempDir(), lost: map[string]bool{}}
 	up, down, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -193,7 +193,7 @@ func (s *Site) Under(t testing.TB, url, text string) map[string][]string {
 // External returns the servers as world external sees them.
 func (s *Site) External(t testing.TB, url, prefix string) service.ExternalServers {
 	t.Helper()
-	o, err := external.Given{Servers: []string{url}}.Read([]service.Service{s.Service}, func(string) string { return "" })
+	o, err := external.Given{Servers: []string{url}}.Read([]*service.Service{s.Service}, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,13 +202,13 @@ func (s *Site) External(t testing.TB, url, prefix string) service.ExternalServer
 		if err != nil {
 			return nil, err
 		}
-		return o.Service.External().Login(ctx, c, service.Access{Credentials: service.Credentials{User: o.Location.User}})
+		return o.Service.External.Login(ctx, c, service.Access{Credentials: service.Credentials{User: o.Location.User}})
 	}
-	found, err := o.Service.External().Survey(t.Context(), o.Location, dial)
+	found, err := o.Service.External.Survey(t.Context(), o.Location, dial)
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := o.Service.External().Open(found, prefix, asked{site: found, dial: dial})
+	servers := o.Service.External.Open(found, prefix, asked{site: found, dial: dial})
 	t.Cleanup(func() { _ = servers.Close() }) // they may have ended
 	return servers
 }

@@ -68,7 +68,7 @@ func Main(m *testing.M, roles map[string]func() int) {
 func LocalWorld(t testing.TB) world.World {
 	t.Helper()
 	redis, _ := services.Find("redis")
-	w := local.New(local.Options{Services: []service.Service{redis}, Self: []string{Program(t), "guest"}})
+	w := local.New(local.Options{Services: []*service.Service{redis}, Self: []string{Program(t), "guest"}})
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	return w
 }

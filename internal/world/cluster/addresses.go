@@ -31,7 +31,7 @@ func (c *Cluster) StoreAt(where func(target string) (netip.AddrPort, error)) (gu
 	if c.servers == nil {
 		return guest.Addresses(s), nil
 	}
-	s.Service, s.Params = c.Spec.Service.Name(), c.servers.Params()
+	s.Service, s.Params = c.Spec.Service.Name, c.servers.Params()
 	entry, targets := s.Service, []string{LeaderName}
 	if t.Entry != "" {
 		entry, targets = t.Entry, nil

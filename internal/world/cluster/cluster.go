@@ -84,7 +84,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 			return fmt.Errorf("%d servers are too many: the addresses of a cluster suffice for %d", n, nodesMax)
 		}
 		c.servers = s.Service.Open(s.Topology, c)
-		c.Group, wire = c.servers, s.Service.Wire()
+		c.Group, wire = c.servers, s.Service.Wire
 	}
 	if c.Dir, err = process.ClaimDir(dir); err != nil {
 		return err
@@ -129,7 +129,7 @@ func After(at netip.AddrPort, i int) netip.AddrPort {
 }
 
 // Ports returns how many consecutive ports each node has.
-func (c *Cluster) Ports() int { return c.Spec.Service.Ports(c.Spec.Topology) }
+func (c *Cluster) Ports() int { return 1 + c.Spec.Topology.PeerPorts }
 
 // Launch writes the files of all nodes and starts them.
 func (c *Cluster) Launch(ctx context.Context) error {
@@ -321,7 +321,7 @@ func (c *Cluster) ResumeNode(ctx context.Context, name string) error {
 func (c *Cluster) Identity(ctx context.Context, at netip.AddrPort) (string, error) {
 	identity := c.servers.Abilities().Identity
 	if identity == nil {
-		return "", fmt.Errorf("%s does not tell one node from another", c.Spec.Service.Name())
+		return "", fmt.Errorf("%s does not tell one node from another", c.Spec.Service.Name)
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp4", at.String())
 	if err != nil {

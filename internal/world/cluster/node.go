@@ -39,7 +39,7 @@ type Machine interface {
 type node struct {
 	service.Node
 	Machine
-	service service.Service
+	service *service.Service
 
 	life sync.Mutex // held while a fault starts, pauses or ends it
 	held bool       // a fault keeps it from running; guarded by life

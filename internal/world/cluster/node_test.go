@@ -22,8 +22,8 @@ func (idle) Launch(context.Context, service.Program, bool) error { return nil }
 // TestFollowWhileLaunching: a failover manager changes the leader of a node while a fault starts it. The race
 // detector reports it if they do not wait for each other.
 func TestFollowWhileLaunching(t *testing.T) {
-	on, _ := service.Find(redis.Service{}, redis.Replicated)
-	c := &Cluster{Spec: world.Spec{Service: redis.Service{}, Topology: on}}
+	on, _ := service.Find(redis.Service, redis.Replicated)
+	c := &Cluster{Spec: world.Spec{Service: redis.Service, Topology: on}}
 	is := on.Nodes()[0]
 	c.Add(is, idle{}, &service.Place{Node: is, Topology: on, Config: "/lb", Data: "/lb/data"})
 	n := c.nodes[0]

@@ -75,9 +75,9 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 	if s.Service == nil {
 		return c, nil
 	}
-	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name()].Name
+	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name].Name
 	// A program of the user gets no words.
-	if first := s.Service.Needs().Programs[0]; filepath.Base(cmp.Or(w.options.Programs[s.Service.Name()], first.Name)) == first.Name {
+	if first := s.Service.Needs.Programs[0]; filepath.Base(cmp.Or(w.options.Programs[s.Service.Name], first.Name)) == first.Name {
 		c.words = first.Words
 	}
 	if c.owner, err = claimOwner(); err != nil {

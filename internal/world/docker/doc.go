@@ -48,7 +48,7 @@ import (
 type Options struct {
 	// Services are those that containers can run. Wanted are the names of those whose images must exist; nil: the
 	// first.
-	Services []service.Service
+	Services []*service.Service
 	Wanted   []string
 	// Images are the user's images by the names of services, with sh, nft and the programs of the service. A missing
 	// one is built of this machine's programs.
@@ -122,9 +122,9 @@ func (w *World) Describe() world.Description {
 }
 
 // services are those that a shell in a container can ping.
-func (w *World) services() []service.Service {
-	return slices.DeleteFunc(slices.Clone(w.options.Services), func(s service.Service) bool {
-		return s.Needs().Shell.Ping == nil
+func (w *World) services() []*service.Service {
+	return slices.DeleteFunc(slices.Clone(w.options.Services), func(s *service.Service) bool {
+		return s.Needs.Shell.Ping == nil
 	})
 }
 

@@ -54,7 +54,7 @@ var shared = sync.OnceValues(func() (*World, error) {
 })
 
 // onlyRedis is the service of most tests.
-var onlyRedis = []service.Service{redis.Service{}}
+var onlyRedis = []*service.Service{redis.Service}
 
 // newWorld returns a docker world that is ready. Without Docker it skips the test.
 func newWorld(t *testing.T) *World {

@@ -158,7 +158,7 @@ func (c *Cluster) Ping(ctx context.Context, from, to string) error {
 
 // pingFromInside pings from the server's container, on the path of the server's connections.
 func (n *node) pingFromInside(ctx context.Context, at netip.AddrPort) error {
-	ping, pong := n.cluster.Spec.Service.Needs().Shell.Ping(at)
+	ping, pong := n.cluster.Spec.Service.Needs.Shell.Ping(at)
 	out, err := n.run(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
 	if err == nil && out != pong {
 		err = fmt.Errorf("it answered %q", out)

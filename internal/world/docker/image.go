@@ -30,18 +30,18 @@ const fetchLimit = time.Minute
 type maker struct {
 	*Options
 	api     client.APIClient
-	service service.Service
+	service *service.Service
 }
 
 // find finds or makes the image for servers: the user's; else one of this machine's programs, which needs no
 // registry; else an official one with nft, from a registry.
 func (m maker) find(ctx context.Context) (ImageInfo, error) {
-	name := m.service.Name()
+	name := m.service.Name
 	if own := m.Images[name]; own != "" {
 		return m.ownImage(ctx, own)
 	}
 	programs, missing := findPrograms(m.service, m.Programs[name])
-	base := cmp.Or(m.Bases[name], m.service.Needs().Image)
+	base := cmp.Or(m.Bases[name], m.service.Needs.Image)
 	switch {
 	case missing == nil:
 		return m.machineImage(ctx, programs)
@@ -77,7 +77,7 @@ func (m maker) ensure(ctx context.Context, info ImageInfo, make func() error) (I
 
 // ownImage is the user's image.
 func (m maker) ownImage(ctx context.Context, name string) (ImageInfo, error) {
-	flag := fmt.Sprintf("the image of --image %s=%s", m.service.Name(), name)
+	flag := fmt.Sprintf("the image of --image %s=%s", m.service.Name, name)
 	return m.ensure(ctx, ImageInfo{Name: name, From: "as it is"}, func() error {
 		if m.NoFetch {
 			return fmt.Errorf("%s is not here: docker pull %s", flag, name)
@@ -117,7 +117,7 @@ func (m maker) machineImage(ctx context.Context, programs []string) (ImageInfo, 
 // tag returns the name of an image that we make: its tag is a digest of the content.
 func (m maker) tag(prefix string, content ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(content, "\x00")))
-	return fmt.Sprintf("lockbench-%s:%s%x", m.service.Name(), prefix, sum[:6])
+	return fmt.Sprintf("lockbench-%s:%s%x", m.service.Name, prefix, sum[:6])
 }
 
 // registryImage is an official image with nft.

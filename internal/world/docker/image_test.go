@@ -93,11 +93,11 @@ func TestPack(t *testing.T) {
 func TestFindProgramsSaysWhatIsMissing(t *testing.T) {
 	// PATH is empty. Programs in /usr/sbin are found nevertheless, because PATH of many users lacks that folder.
 	t.Setenv("PATH", t.TempDir())
-	_, err := findPrograms(redis.Service{}, "")
+	_, err := findPrograms(redis.Service, "")
 	if err == nil || !strings.Contains(err.Error(), "apt-get install") || !strings.Contains(err.Error(), "redis-server") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := findPrograms(redis.Service{}, "/no/such/server"); err == nil || !strings.Contains(err.Error(), "/no/such/server") {
+	if _, err := findPrograms(redis.Service, "/no/such/server"); err == nil || !strings.Contains(err.Error(), "/no/such/server") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -147,7 +147,7 @@ func TestImageThatIsNowhere(t *testing.T) {
 // TestImageIsMadeOnce checks that the second run uses the image of the first one.
 func TestImageIsMadeOnce(t *testing.T) {
 	w := newWorld(t)
-	info, err := w.Image(t.Context(), redis.Service{})
+	info, err := w.Image(t.Context(), redis.Service)
 	if err != nil || info.Built || info.Bytes == 0 || !strings.HasPrefix(info.Name, "lockbench-redis:") {
 		t.Errorf("got %+v, %v", info, err)
 	}

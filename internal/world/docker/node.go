@@ -103,7 +103,7 @@ const ordinary = "1000"
 
 // as returns the prefix of commands for a service whose programs refuse to run as root.
 func (c *Cluster) as() string {
-	if len(c.Spec.Service.Needs().Users) == 0 {
+	if len(c.Spec.Service.Needs.Users) == 0 {
 		return ""
 	}
 	return "setpriv --reuid=" + ordinary + " --regid=" + ordinary + " --clear-groups "
@@ -111,7 +111,7 @@ func (c *Cluster) as() string {
 
 // command returns the command of a node with these arguments.
 func (c *Cluster) command(args []string) []string {
-	first := c.Spec.Service.Needs().Programs[0]
+	first := c.Spec.Service.Needs.Programs[0]
 	return slices.Concat([]string{first.Name}, c.words, args)
 }
 

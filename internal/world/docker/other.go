@@ -34,7 +34,7 @@ func (w *World) Run(context.Context, world.Spec, func(context.Context, world.Clu
 }
 
 // Image fails as Ready does.
-func (w *World) Image(context.Context, service.Service) (ImageInfo, error) {
+func (w *World) Image(context.Context, *service.Service) (ImageInfo, error) {
 	return ImageInfo{}, errLinux
 }
 

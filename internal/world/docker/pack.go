@@ -33,11 +33,11 @@ var tools = []service.Executable{
 }
 
 // wanted returns all programs of a service's image.
-func wanted(s service.Service) []service.Executable { return append(s.Needs().Programs, tools...) }
+func wanted(s *service.Service) []service.Executable { return slices.Concat(s.Needs.Programs, tools) }
 
 // findPrograms returns the arguments with which [images.Pack] packs the programs of a service, or an error that
 // names the missing ones. own is the user's program in place of the first.
-func findPrograms(s service.Service, own string) ([]string, error) {
+func findPrograms(s *service.Service, own string) ([]string, error) {
 	var args, packages []string
 	var first string // the program of nodes
 	for i, want := range wanted(s) {
@@ -47,9 +47,9 @@ func findPrograms(s service.Service, own string) ([]string, error) {
 		path, err := process.Find(want, own)
 		switch {
 		case err != nil && own != "":
-			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name(), err)
+			return nil, fmt.Errorf("there is no program %s of --server %s=PATH: %w", own, s.Name, err)
 		case err != nil && want.Package == "":
-			return nil, errors.New(s.Needs().Install)
+			return nil, errors.New(s.Needs.Install)
 		case err != nil:
 			packages = append(packages, want.Package)
 			continue
@@ -65,7 +65,7 @@ func findPrograms(s service.Service, own string) ([]string, error) {
 	if len(packages) > 0 {
 		return nil, fmt.Errorf("this machine lacks programs for the image: apt-get install %s", strings.Join(slices.Compact(packages), " "))
 	}
-	if s.Needs().Files == nil {
+	if s.Needs.Files == nil {
 		return args, nil
 	}
 	real, err := filepath.EvalSymlinks(first)
@@ -73,7 +73,7 @@ func findPrograms(s service.Service, own string) ([]string, error) {
 		return nil, fmt.Errorf("find the files of %s: %w", first, err)
 	}
 	args = append(args, "--")
-	for _, pattern := range s.Needs().Files(real) {
+	for _, pattern := range s.Needs.Files(real) {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, fmt.Errorf("find the files of %s: %w", real, err)

@@ -16,7 +16,7 @@ import (
 // makeSeed creates the initial data, if the service has any, once, in the container of the first node; all nodes
 // must begin with the same data.
 func (c *Cluster) makeSeed(ctx context.Context) error {
-	seed := c.Spec.Service.Needs().Seed
+	seed := c.Spec.Service.Needs.Seed
 	if seed == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (c *Cluster) makeSeed(ctx context.Context) error {
 	}
 	script += "cd " + seedDir + " && " + as + quoted(append([]string{program}, args...))
 	if out, err := first.run(ctx, script); err != nil {
-		return fmt.Errorf("make the data with which %s begins, with %s: %w: %.300s", c.Spec.Service.Name(), program, err, out)
+		return fmt.Errorf("make the data with which %s begins, with %s: %w: %.300s", c.Spec.Service.Name, program, err, out)
 	}
 	from, err := c.api.CopyFromContainer(ctx, first.id(), client.CopyFromContainerOptions{SourcePath: seedDir})
 	if err != nil {

@@ -28,13 +28,13 @@ func TestServices(t *testing.T) {
 	}
 	t.Setenv("PATH", more+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, s := range services.All() {
-		if s.Name() == redis.Name {
+		if s.Name == redis.Name {
 			continue
 		}
-		t.Run(s.Name(), func(t *testing.T) {
-			w := New(Options{Services: []service.Service{s}, Self: []string{os.Args[0]}})
-			needs.OrSkip(t, s.Name(), w.Ready(t.Context()))
-			most := slices.MaxFunc(s.Topologies(), func(a, b service.Topology) int { return len(a.Nodes()) - len(b.Nodes()) })
+		t.Run(s.Name, func(t *testing.T) {
+			w := New(Options{Services: []*service.Service{s}, Self: []string{os.Args[0]}})
+			needs.OrSkip(t, s.Name, w.Ready(t.Context()))
+			most := slices.MaxFunc(s.Topologies, func(a, b service.Topology) int { return len(a.Nodes()) - len(b.Nodes()) })
 			runIn(t, w, world.Spec{Service: s, Topology: most, Clients: 1}, func(ctx context.Context, c *Cluster) error {
 				return breakEach(ctx, t, c)
 			})

@@ -49,17 +49,17 @@ func (w *World) Ready(ctx context.Context) error {
 		if err := w.ready(ctx, s); err != nil {
 			return err
 		}
-		about = append(about, w.state.tried[s.Name()])
+		about = append(about, w.state.tried[s.Name])
 	}
 	w.about = strings.Join(about, ", ")
 	return nil
 }
 
 // wanted returns the services of a run.
-func (w *World) wanted() []service.Service {
-	var all []service.Service
+func (w *World) wanted() []*service.Service {
+	var all []*service.Service
 	for i, s := range w.services() {
-		if wanted := w.options.Wanted; slices.Contains(wanted, s.Name()) || wanted == nil && i == 0 {
+		if wanted := w.options.Wanted; slices.Contains(wanted, s.Name) || wanted == nil && i == 0 {
 			all = append(all, s)
 		}
 	}
@@ -67,8 +67,8 @@ func (w *World) wanted() []service.Service {
 }
 
 // ready finds or builds the image of a service, and tests it. w.mu must be held.
-func (w *World) ready(ctx context.Context, s service.Service) error {
-	if w.state.tried[s.Name()] != "" {
+func (w *World) ready(ctx context.Context, s *service.Service) error {
+	if w.state.tried[s.Name] != "" {
 		return nil
 	}
 	if err := w.image(ctx, s); err != nil {
@@ -81,25 +81,25 @@ func (w *World) ready(ctx context.Context, s service.Service) error {
 		version, err = w.try(ctx, s)
 	}
 	if err != nil {
-		return fmt.Errorf("try one container of %s: %w", s.Name(), err)
+		return fmt.Errorf("try one container of %s: %w", s.Name, err)
 	}
-	w.state.tried[s.Name()] = s.Needs().Command() + " " + version
+	w.state.tried[s.Name] = s.Needs.Command() + " " + version
 	return nil
 }
 
 // image finds or builds the image of a service. w.mu must be held.
-func (w *World) image(ctx context.Context, s service.Service) error {
+func (w *World) image(ctx context.Context, s *service.Service) error {
 	info, err := maker{&w.options, w.state.provider.Client(), s}.find(ctx)
 	if err == nil {
-		w.state.images[s.Name()] = info
+		w.state.images[s.Name] = info
 	}
 	return err
 }
 
 // try starts one server as runs do, reads the version of its program, and notes whether it reaches this machine.
-func (w *World) try(ctx context.Context, s service.Service) (version string, err error) {
-	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies()[0]}, func(ctx context.Context, wc world.Cluster) error {
-		needs := s.Needs()
+func (w *World) try(ctx context.Context, s *service.Service) (version string, err error) {
+	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies[0]}, func(ctx context.Context, wc world.Cluster) error {
+		needs := s.Needs
 		c := wc.(*cluster.Cluster).Links.(*Cluster)
 		w.state.unreached = c.tryRelay(ctx)
 		// The shell joins lines, and some programs print their version on a later line.
@@ -112,11 +112,11 @@ func (w *World) try(ctx context.Context, s service.Service) (version string, err
 		out = strings.ReplaceAll(out, between, "\n")
 		var enough bool
 		if version, enough, err = needs.Version(out); err != nil {
-			return fmt.Errorf("the %s of the image %s %w: name another one with --image %s=IMAGE", needs.Program(), w.state.images[s.Name()].Name, err, s.Name())
+			return fmt.Errorf("the %s of the image %s %w: name another one with --image %s=IMAGE", needs.Program(), w.state.images[s.Name].Name, err, s.Name)
 		}
 		if !enough {
 			return fmt.Errorf("the image %s has %s %s, but %s or later is needed: name another one with --image %s=IMAGE",
-				w.state.images[s.Name()].Name, needs.Program(), version, needs.Least, s.Name())
+				w.state.images[s.Name].Name, needs.Program(), version, needs.Least, s.Name)
 		}
 		return nil
 	})
@@ -158,8 +158,8 @@ func (w *World) prepare(ctx context.Context) error {
 
 // Run starts the cluster, calls body, and removes all containers before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
-	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name()) {
-		return fmt.Errorf("%w: there are no images of %s", world.ErrUnsupportedHere, s.Service.Name())
+	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name) {
+		return fmt.Errorf("%w: there are no images of %s", world.ErrUnsupportedHere, s.Service.Name)
 	}
 	// Locks without servers run without a daemon.
 	if s.Service != nil {
@@ -203,14 +203,14 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 }
 
 // Image finds or builds the image of a service.
-func (w *World) Image(ctx context.Context, s service.Service) (ImageInfo, error) {
+func (w *World) Image(ctx context.Context, s *service.Service) (ImageInfo, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.prepare(ctx)
 	if err == nil {
 		err = w.image(ctx, s)
 	}
-	return w.state.images[s.Name()], err
+	return w.state.images[s.Name], err
 }
 
 // Report returns one line for each fact, for `lockbench doctor`, also if the world is not ready.
@@ -226,7 +226,7 @@ func (w *World) Report(ctx context.Context) []string {
 		if w.image(ctx, of) != nil {
 			continue
 		}
-		image, how := s.images[of.Name()], "there already"
+		image, how := s.images[of.Name], "there already"
 		if image.Built {
 			how = "made just now"
 		}

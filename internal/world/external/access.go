@@ -52,7 +52,7 @@ func (o Options) enter(ctx context.Context, r service.Role, addr string, plain n
 			how.TLS.ServerName, _, _ = net.SplitHostPort(addr)
 		}
 	}
-	c, err := o.Service.External().Login(ctx, plain, how)
+	c, err := o.Service.External.Login(ctx, plain, how)
 	if err != nil {
 		plain.Close()
 		return nil, err

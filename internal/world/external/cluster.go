@@ -67,9 +67,9 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 			err = errors.Join(err, b.stop())
 		}
 	}()
-	if t, ok := s.Service.(tenancy); ok {
-		b.reach = reach{o: w.options, site: t.site}
-		c.DialNode, c.Called, c.Clients.Prefix = b.reach.Dial, t.site.Called, t.prefix
+	if s.Service != nil {
+		b.reach = reach{o: w.options, site: w.there()}
+		c.DialNode, c.Called, c.Clients.Prefix = b.reach.Dial, b.reach.site.Called, Prefix(s.Seed)
 	}
 	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
 		return b, err

@@ -41,7 +41,7 @@ const Base = "lockbench:"
 
 // Options configure an external world. The zero value names no servers.
 type Options struct {
-	Service  service.Service // nil: no servers were named
+	Service  *service.Service // nil: no servers were named
 	Location service.Location
 	Sources  map[service.Role]string // of passwords, for messages
 	TLS      *tls.Config             // nil: none
@@ -90,7 +90,7 @@ func (w *World) Describe() world.Description {
 		Commands: true,
 	}
 	if w.options.Service != nil {
-		d.Services = []string{w.options.Service.Name()}
+		d.Services = []string{w.options.Service.Name}
 	}
 	return d
 }
@@ -115,29 +115,13 @@ func (w *World) there() service.Site {
 	return service.Site{Location: w.options.Location, Topology: w.options.Location.Topology}
 }
 
-// tenancy is a service on external servers.
-type tenancy struct {
-	service.Service
-	site   service.Site
-	prefix string
-}
-
-// Open returns the servers.
-func (t tenancy) Open(_ service.Topology, h service.Host) service.Servers {
-	return t.External().Open(t.site, t.prefix, h)
-}
-
 // Prefix begins the keys of a run.
 func Prefix(seed uint64) string { return fmt.Sprintf("%s%d:", Base, seed) }
 
-// Place replaces the service and topology of a spec by the external servers.
+// Place replaces the service and topology of a spec by the external servers. It may run again, because the seed is
+// known last.
 func (w *World) Place(s *world.Spec) error {
 	if s.Service == nil {
-		return nil
-	}
-	if t, placed := s.Service.(tenancy); placed {
-		t.prefix = Prefix(s.Seed) // the prefix is known last
-		s.Service = t
 		return nil
 	}
 	o := w.options
@@ -147,14 +131,18 @@ func (w *World) Place(s *world.Spec) error {
 	site := w.there()
 	each := site.Topology.Leads == service.EachLeads
 	switch asked := s.Topology.Leads == service.EachLeads; {
-	case s.Service.Name() != o.Service.Name():
-		return fmt.Errorf("%w: it is a lock on %s, and --servers names %s", world.ErrUnsupportedHere, s.Service.Name(), o.Service.Name())
+	case s.Service.Name != o.Service.Name:
+		return fmt.Errorf("%w: it is a lock on %s, and --servers names %s", world.ErrUnsupportedHere, s.Service.Name, o.Service.Name)
 	case asked && !each:
 		return fmt.Errorf("%w: it needs independent masters, and --servers names %s (%s)", world.ErrUnsupportedHere, site.Topology.Name, site.Topology.InTable())
 	case !asked && each:
 		return fmt.Errorf("%w: it is for one master, and --servers names %s", world.ErrUnsupportedHere, site.Topology.InTable())
 	}
-	s.Service = tenancy{o.Service, site, Prefix(s.Seed)}
+	on, prefix := *o.Service, Prefix(s.Seed)
+	on.Open = func(_ service.Topology, h service.Host) service.Servers {
+		return o.Service.External.Open(site, prefix, h)
+	}
+	s.Service = &on
 	s.Topology, s.Settings = site.Topology, nil
 	return nil
 }

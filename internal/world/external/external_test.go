@@ -23,7 +23,7 @@ import (
 // read makes a world of what a person gives.
 func read(t *testing.T, g Given, environment map[string]string) *World {
 	t.Helper()
-	o, err := g.Read([]service.Service{redis.Service{}}, func(name string) string { return environment[name] })
+	o, err := g.Read([]*service.Service{redis.Service}, func(name string) string { return environment[name] })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +97,8 @@ func TestServersWithForeignKeysAreRefused(t *testing.T) {
 }
 
 func spec(seed uint64) world.Spec {
-	one, _ := service.Find(redis.Service{}, redis.Single)
-	return world.Spec{Service: redis.Service{}, Topology: one, Clients: 1, Seed: seed}
+	one, _ := service.Find(redis.Service, redis.Single)
+	return world.Spec{Service: redis.Service, Topology: one, Clients: 1, Seed: seed}
 }
 
 // A hook that hangs is ended at its limit and reported. At the end it is undone, like all other hooks.
@@ -297,7 +297,7 @@ func readFile(t *testing.T, path string) string {
 
 // Where locks ask for other servers than there are, they are told so.
 func TestPlace(t *testing.T) {
-	five, _ := service.Find(redis.Service{}, redis.Independent)
+	five, _ := service.Find(redis.Service, redis.Independent)
 	for _, c := range []struct {
 		url  string
 		asks service.Topology
@@ -309,7 +309,7 @@ func TestPlace(t *testing.T) {
 		{"redis://a,redis://b,redis://c", five, ""},
 	} {
 		w := read(t, Given{Servers: []string{c.url}}, nil)
-		s := world.Spec{Service: redis.Service{}, Topology: c.asks}
+		s := world.Spec{Service: redis.Service, Topology: c.asks}
 		err := w.Place(&s)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.url, err, c.want)

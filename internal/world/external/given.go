@@ -38,12 +38,12 @@ func (g Given) Words() []string {
 }
 
 // Read makes options of the flags and the environment. Its errors are usage errors.
-func (g Given) Read(all []service.Service, getenv func(string) string) (o Options, err error) {
+func (g Given) Read(all []*service.Service, getenv func(string) string) (o Options, err error) {
 	urls := g.urls()
 	if o.Service, err = serviceOf(urls, all); err != nil {
 		return o, err
 	}
-	if o.Location, err = o.Service.External().Locate(urls); err != nil {
+	if o.Location, err = o.Service.External.Locate(urls); err != nil {
 		return o, fmt.Errorf("--servers %w", err)
 	}
 	o.Location.Logins, o.Sources = map[service.Role]service.Credentials{}, map[service.Role]string{}
@@ -54,7 +54,7 @@ func (g Given) Read(all []service.Service, getenv func(string) string) (o Option
 		}
 		switch {
 		case o.Location.NoLogin != "" && (l != (service.Credentials{}) || o.Location.User != ""):
-			return o, fmt.Errorf("no user and no password can be given for %s: %s", o.Service.Name(), o.Location.NoLogin)
+			return o, fmt.Errorf("no user and no password can be given for %s: %s", o.Service.Name, o.Location.NoLogin)
 		case p.Role == service.Data && l.User != "" && o.Location.User != "":
 			return o, fmt.Errorf("the user of %s is named twice, by the URL and by %s", p.Name, variable(p.Name, "USER"))
 		case p.Role == service.Data && l.User == "":
@@ -98,23 +98,23 @@ func (g Given) urls() []string {
 }
 
 // serviceOf returns the service of all URLs, by their schemes.
-func serviceOf(urls []string, all []service.Service) (service.Service, error) {
+func serviceOf(urls []string, all []*service.Service) (*service.Service, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--servers is empty: it wants URLs such as SERVICE://HOST:PORT")
 	}
-	var first service.Service
+	var first *service.Service
 	for _, text := range urls {
 		scheme, _, ok := strings.Cut(text, "://")
 		if !ok {
 			return nil, fmt.Errorf("--servers %s: not a URL such as SERVICE://HOST:PORT", service.Redacted(text))
 		}
 		name, _, _ := strings.Cut(scheme, "+")
-		i := slices.IndexFunc(all, func(s service.Service) bool { return slices.Contains(s.External().Schemes, name) })
+		i := slices.IndexFunc(all, func(s *service.Service) bool { return slices.Contains(s.External.Schemes, name) })
 		switch {
 		case i < 0:
 			return nil, fmt.Errorf("--servers: no lock service is called %q; external servers can be those of %s", name, strings.Join(service.Names(all), ", "))
-		case first != nil && first.Name() != all[i].Name():
-			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name(), all[i].Name())
+		case first != nil && first.Name != all[i].Name:
+			return nil, fmt.Errorf("--servers: a run is on servers of one service, not of %s and %s", first.Name, all[i].Name)
 		}
 		first = all[i]
 	}
@@ -125,10 +125,10 @@ func serviceOf(urls []string, all []service.Service) (service.Service, error) {
 func variable(part, what string) string { return "LOCKBENCH_" + strings.ToUpper(part) + "_" + what }
 
 // Variables returns the names of all environment variables with secrets.
-func Variables(all []service.Service) []string {
+func Variables(all []*service.Service) []string {
 	var names []string
 	for _, s := range all {
-		for _, t := range s.Topologies() {
+		for _, t := range s.Topologies {
 			for _, p := range t.Parts {
 				names = append(names, variable(p.Name, "PASSWORD"))
 			}

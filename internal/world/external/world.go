@@ -38,7 +38,7 @@ func (w *World) Ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	site, err := w.options.Service.External().Survey(ctx, w.options.Location, w.options.dial)
+	site, err := w.options.Service.External.Survey(ctx, w.options.Location, w.options.dial)
 	if err != nil {
 		return w.unharmed(err)
 	}
@@ -49,7 +49,7 @@ func (w *World) Ready(ctx context.Context) error {
 		}
 	}
 	w.site.Store(&site)
-	servers := w.options.Service.External().Open(site, Base, reach{o: w.options, site: site})
+	servers := w.options.Service.External.Open(site, Base, reach{o: w.options, site: site})
 	defer servers.Close()
 	if err := service.Each(servers.Nodes(), func(n service.Node) error { return servers.Answers(ctx, n.Name) }); err != nil {
 		return w.unharmed(err)
@@ -118,7 +118,7 @@ func (w *World) Report(ctx context.Context) []string {
 		return nil
 	}
 	o := w.options
-	servers := o.Service.External().Open(*site, Base, reach{o: o, site: *site})
+	servers := o.Service.External.Open(*site, Base, reach{o: o, site: *site})
 	defer servers.Close()
 	leaders := servers.Leaders(ctx)
 	var lines []string

@@ -35,7 +35,7 @@ import (
 type Options struct {
 	// Services are all services that it can start, and Wanted the names of those whose programs must exist;
 	// nil: the first.
-	Services []service.Service
+	Services []*service.Service
 	Wanted   []string
 	// Programs are the programs to run, by service; empty: those on PATH.
 	Programs map[string]string
@@ -68,8 +68,8 @@ const (
 func (w *World) Describe() world.Description {
 	var programs, names []string
 	for _, s := range w.options.Services {
-		names = append(names, s.Name())
-		if program := cmp.Or(s.Needs().Programs[0].Called, s.Needs().Program()); !slices.Contains(programs, program) {
+		names = append(names, s.Name)
+		if program := cmp.Or(s.Needs.Programs[0].Called, s.Needs.Program()); !slices.Contains(programs, program) {
 			programs = append(programs, program)
 		}
 	}

@@ -20,7 +20,7 @@ const harnessEnv = "LOCKBENCH_TEST_HARNESS"
 func runDoomedHarness() {
 	os.Unsetenv(harnessEnv)
 	os.Setenv(guestEnv, "1")
-	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
+	w := New(Options{Services: []*service.Service{redis.Service}, Self: []string{os.Args[0]}})
 	err := w.Run(context.Background(), redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := runningOf(wc)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})

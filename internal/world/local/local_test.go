@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // newWorld returns the local world. It skips the test on machines without it.
 func newWorld(t *testing.T) *World {
 	t.Helper()
-	w := New(Options{Services: []service.Service{redis.Service{}}, Self: []string{os.Args[0]}})
+	w := New(Options{Services: []*service.Service{redis.Service}, Self: []string{os.Args[0]}})
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
 	return w
 }

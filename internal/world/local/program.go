@@ -28,10 +28,10 @@ type program struct {
 func (p program) with(args []string) []string { return slices.Concat(p.words, args) }
 
 // program finds the program of a service.
-func (w *World) program(s service.Service) (program, error) {
-	needs := s.Needs()
+func (w *World) program(s *service.Service) (program, error) {
+	needs := s.Needs
 	usual := needs.Programs[0]
-	name := cmp.Or(w.options.Programs[s.Name()], usual.Name)
+	name := cmp.Or(w.options.Programs[s.Name], usual.Name)
 	var words []string
 	if filepath.Base(name) == usual.Name {
 		words = usual.Words
@@ -48,7 +48,7 @@ func (w *World) program(s service.Service) (program, error) {
 }
 
 // another finds another program of a service, in the directory of the nodes' program first.
-func (w *World) another(s service.Service, name string) (string, error) {
+func (w *World) another(s *service.Service, name string) (string, error) {
 	nodes, err := w.program(s)
 	if err != nil {
 		return "", err
@@ -56,7 +56,7 @@ func (w *World) another(s service.Service, name string) (string, error) {
 	if path, err := exec.LookPath(filepath.Join(filepath.Dir(nodes.path), name)); err == nil {
 		return path, nil
 	}
-	needs := s.Needs()
+	needs := s.Needs
 	i := slices.IndexFunc(needs.Programs, func(e service.Executable) bool { return e.Name == name })
 	path, err := process.Find(needs.Programs[i], "")
 	if err != nil {
@@ -66,8 +66,8 @@ func (w *World) another(s service.Service, name string) (string, error) {
 }
 
 // runAs returns the user for programs of a service that refuse to run as root; nil: the current user.
-func runAs(s service.Service) (*syscall.Credential, error) {
-	users := s.Needs().Users
+func runAs(s *service.Service) (*syscall.Credential, error) {
+	users := s.Needs.Users
 	if os.Geteuid() != 0 || len(users) == 0 {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func runAs(s service.Service) (*syscall.Credential, error) {
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), NoSetGroups: false}, nil
 	}
 	return nil, fmt.Errorf("%s refuses to be run as root, and this machine has no user %s: run lockbench as another user, or create one: useradd --system %s",
-		s.Name(), strings.Join(users, " or "), users[0])
+		s.Name, strings.Join(users, " or "), users[0])
 }
 
 // credit makes a command run as the user of the program.

@@ -14,35 +14,30 @@ import (
 	"lockbench/service"
 )
 
-// listed is a service whose nodes run one program of several.
-type listed struct {
-	toy
-	name string
-	runs service.Executable
-}
-
-func (s listed) Name() string { return s.name }
-
-func (s listed) Needs() service.Needs {
-	return service.Needs{
-		Programs: []service.Executable{s.runs}, Install: "there is none", VersionArgs: []string{"1.2"}, Least: "1",
+// listed returns a service whose nodes run a program.
+func listed(name string, runs service.Executable) *service.Service {
+	s := *toy
+	s.Name = name
+	s.Needs = service.Needs{
+		Programs: []service.Executable{runs}, Install: "there is none", VersionArgs: []string{"1.2"}, Least: "1",
 		Version: func(said string) (string, bool, error) { return strings.TrimSpace(said), true, nil },
 	}
+	return &s
 }
 
 // A world is ready when the programs of the services of a run exist.
 func TestReadyAsksForWhatIsWanted(t *testing.T) {
-	there := listed{name: "there", runs: service.Executable{Name: "echo"}}
-	missing := listed{name: "missing", runs: service.Executable{Name: "no-such-program"}}
+	there := listed("there", service.Executable{Name: "echo"})
+	missing := listed("missing", service.Executable{Name: "no-such-program"})
 	for _, one := range []struct {
-		services []service.Service
+		services []*service.Service
 		wanted   []string
 		about    string // empty: the world is not ready
 	}{
-		{[]service.Service{there, missing}, nil, "echo 1.2"},
-		{[]service.Service{missing, there}, nil, ""},
-		{[]service.Service{missing, there}, []string{"there"}, "echo 1.2"},
-		{[]service.Service{there, missing}, []string{"there", "missing"}, ""},
+		{[]*service.Service{there, missing}, nil, "echo 1.2"},
+		{[]*service.Service{missing, there}, nil, ""},
+		{[]*service.Service{missing, there}, []string{"there"}, "echo 1.2"},
+		{[]*service.Service{there, missing}, []string{"there", "missing"}, ""},
 	} {
 		w := New(Options{Services: one.services, Wanted: one.wanted})
 		err := w.Ready(t.Context())
@@ -59,8 +54,8 @@ func TestVersionWithoutEnd(t *testing.T) {
 	if err := os.WriteFile(endless, []byte("#!/bin/sh\nexec yes\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := listed{name: "endless", runs: service.Executable{Name: "echo"}}
-	w := New(Options{Services: []service.Service{s}, Programs: map[string]string{"endless": endless}})
+	s := listed("endless", service.Executable{Name: "echo"})
+	w := New(Options{Services: []*service.Service{s}, Programs: map[string]string{"endless": endless}})
 	if err := w.Ready(t.Context()); !errors.Is(err, output.ErrTooLong) || !strings.Contains(err.Error(), endless) {
 		t.Errorf("a program without end: %v, want %v with its name", err, output.ErrTooLong)
 	}
@@ -78,13 +73,13 @@ func TestProgramOfSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(sibling) })
-	s := listed{name: "several", runs: service.Executable{Name: filepath.Base(sibling), NextTo: true, Words: []string{"serve", "it"}}}
+	s := listed("several", service.Executable{Name: filepath.Base(sibling), NextTo: true, Words: []string{"serve", "it"}})
 	for own, want := range map[string][]string{
 		"":        {sibling, "serve", "it", "-x"},
 		sibling:   {sibling, "serve", "it", "-x"},
 		"/bin/sh": {"/bin/sh", "-x"},
 	} {
-		p, err := New(Options{Programs: map[string]string{s.name: own}}).program(s)
+		p, err := New(Options{Programs: map[string]string{s.Name: own}}).program(s)
 		if got := append([]string{p.path}, p.with([]string{"-x"})...); err != nil || !slices.Equal(got, want) {
 			t.Errorf("own %q: %v, %v; want %v", own, got, err, want)
 		}
@@ -94,8 +89,8 @@ func TestProgramOfSeveral(t *testing.T) {
 // The error of a program that does not start quotes the first lines of its output, which usually have the reason.
 func TestProgramThatDoesNotStart(t *testing.T) {
 	for _, script := range []string{"echo out; echo; echo no main class >&2; exit 1", "echo; echo no main class; exit 1"} {
-		s := listed{name: "lame", runs: service.Executable{Name: "sh", Words: []string{"-c", script}}}
-		err := New(Options{Services: []service.Service{s}}).Ready(t.Context())
+		s := listed("lame", service.Executable{Name: "sh", Words: []string{"-c", script}})
+		err := New(Options{Services: []*service.Service{s}}).Ready(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "exit status 1: no main class; there is none") {
 			t.Errorf("%s: it says %v", script, err)
 		}

@@ -18,7 +18,7 @@ const seedLimit = 3 * time.Minute
 
 // makeSeed creates the initial data of the cluster's nodes, if its service has any.
 func (b *backend) makeSeed(ctx context.Context, w *World) error {
-	seed := b.cluster.Spec.Service.Needs().Seed
+	seed := b.cluster.Spec.Service.Needs.Seed
 	if seed == nil {
 		return nil
 	}

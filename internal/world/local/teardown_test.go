@@ -176,7 +176,7 @@ func TestKilledHarness(t *testing.T) {
 
 func TestReadyExplains(t *testing.T) {
 	for _, server := range []string{"/no/such/server", "/bin/true"} {
-		err := New(Options{Services: []service.Service{redis.Service{}}, Programs: map[string]string{"redis": server}}).Ready(t.Context())
+		err := New(Options{Services: []*service.Service{redis.Service}, Programs: map[string]string{"redis": server}}).Ready(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "--server redis=") {
 			t.Errorf("%s: %v", server, err)
 		}

@@ -24,15 +24,20 @@ import (
 //
 //	PING       the name of the node, and the IP of the caller
 //	ASK ADDR   the answer of another node to PING
-type toy struct{ service.Service } // without external servers
+var toy = &service.Service{
+	Name: toyName, Topologies: toyTopologies(),
+	Needs:   service.Needs{Programs: []service.Executable{{Name: toyName}}},
+	Program: toyProgram,
+	Open: func(t service.Topology, h service.Host) service.Servers {
+		return toys{service.NewCluster(t, h, nil)}
+	},
+}
 
 const toyName = "toy"
 
-func (toy) Name() string { return toyName }
-
-func (toy) Topologies() []service.Topology {
+func toyTopologies() []service.Topology {
 	t := service.Topology{
-		Name: "shared", Short: "{n} toys", Leads: service.EachLeads, Entry: toyName,
+		Name: "shared", Short: "{n} toys", Leads: service.EachLeads, Entry: toyName, PeerPorts: 1,
 		Parts: []service.Part{{Name: toyName, Role: service.Data, Count: 3}},
 	}
 	own := t
@@ -40,23 +45,12 @@ func (toy) Topologies() []service.Topology {
 	return []service.Topology{t, own}
 }
 
-func (toy) Needs() service.Needs {
-	return service.Needs{Programs: []service.Executable{{Name: toyName}}}
-}
-func (toy) Settings() []service.Setting { return nil }
-func (toy) Ports(service.Topology) int  { return 2 }
-func (toy) Wire() service.Wire          { return service.Wire{} }
-
-func (toy) Program(at service.Place) service.Program {
+func toyProgram(at service.Place) service.Program {
 	args := []string{toyName, at.Node.Name}
 	for _, own := range at.Peers[at.Node.Name] {
 		args = append(args, own.String())
 	}
 	return service.Program{Args: args}
-}
-
-func (toy) Open(t service.Topology, h service.Host) service.Servers {
-	return toys{service.NewCluster(t, h, nil)}
 }
 
 type toys struct{ *service.Cluster }
@@ -144,12 +138,12 @@ func answerAsToy(name string, c net.Conn) {
 // Servers that do not bind their connections are identified by their own listeners or by the kernel, so
 // each direction between two servers can be cut separately.
 func TestServersThatBindNothing(t *testing.T) {
-	for _, topology := range (toy{}).Topologies() {
+	for _, topology := range toy.Topologies {
 		t.Run(string(topology.Name), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
-			w := New(Options{Services: []service.Service{toy{}}, Programs: map[string]string{toyName: os.Args[0]}})
-			spec := world.Spec{Service: toy{}, Topology: topology, LogDir: t.TempDir()}
+			w := New(Options{Services: []*service.Service{toy}, Programs: map[string]string{toyName: os.Args[0]}})
+			spec := world.Spec{Service: toy, Topology: topology, LogDir: t.TempDir()}
 			err := w.Run(ctx, spec, func(ctx context.Context, wc world.Cluster) error {
 				c := runningOf(wc)
 				s := c.Group.(toys)

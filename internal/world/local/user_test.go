@@ -27,7 +27,7 @@ const noRights = 65534
 // TestMariaDBOfAnOrdinaryUser checks that MariaDB starts for a user who is not root. If root runs the test, it repeats
 // the test as such a user.
 func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
-	w := New(Options{Services: []service.Service{mariadb.Service{}}, Self: []string{os.Args[0]}})
+	w := New(Options{Services: []*service.Service{mariadb.Service}, Self: []string{os.Args[0]}})
 	if err := w.Ready(t.Context()); err != nil {
 		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "local") {
 			t.Fatal(err)
@@ -38,8 +38,8 @@ func TestMariaDBOfAnOrdinaryUser(t *testing.T) {
 		asNobody(t)
 		return
 	}
-	on, _ := service.Find(mariadb.Service{}, locks.Single)
-	s := world.Spec{Service: mariadb.Service{}, Topology: on, LogDir: t.TempDir()}
+	on, _ := service.Find(mariadb.Service, locks.Single)
+	s := world.Spec{Service: mariadb.Service, Topology: on, LogDir: t.TempDir()}
 	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
 		return c.Healthy(ctx)
 	})

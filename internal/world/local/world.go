@@ -33,26 +33,26 @@ const portTries = 3
 func (w *World) Ready(ctx context.Context) error {
 	var about []string
 	for i, s := range w.options.Services {
-		if wanted := w.options.Wanted; !slices.Contains(wanted, s.Name()) && (wanted != nil || i > 0) {
+		if wanted := w.options.Wanted; !slices.Contains(wanted, s.Name) && (wanted != nil || i > 0) {
 			continue
 		}
 		version, err := w.version(ctx, s)
 		if err != nil {
 			return err
 		}
-		about = append(about, s.Needs().Command()+" "+version)
+		about = append(about, s.Needs.Command()+" "+version)
 	}
 	w.about.Store(strings.Join(about, ", "))
 	return nil
 }
 
 // version returns the version of a service's program.
-func (w *World) version(ctx context.Context, s service.Service) (string, error) {
+func (w *World) version(ctx context.Context, s *service.Service) (string, error) {
 	program, err := w.program(s)
 	if err != nil {
 		return "", err
 	}
-	needs := s.Needs()
+	needs := s.Needs
 	args := program.with(needs.VersionArgs)
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
@@ -71,9 +71,9 @@ func (w *World) version(ctx context.Context, s service.Service) (string, error) 
 }
 
 // Has returns what this machine has of a service, or what is missing, for `lockbench doctor`.
-func (w *World) Has(ctx context.Context, s service.Service) (string, error) {
+func (w *World) Has(ctx context.Context, s *service.Service) (string, error) {
 	version, err := w.version(ctx, s)
-	return strings.TrimSpace(s.Needs().Command() + " " + version), err
+	return strings.TrimSpace(s.Needs.Command() + " " + version), err
 }
 
 // firstWords returns the first line of a failed program. Java prints it on standard output.

@@ -43,7 +43,7 @@ func newLabWith(t *testing.T, owner func(dialler, at netip.AddrPort) (string, er
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	l := &lab{t: t, nodes: map[string]*server{}, base: [2]byte{byte(100 + os.Getpid()%100), byte(rand.IntN(255))}}
-	l.proxy = New(Options{DialLimit: patience, Owner: owner, Wire: (redis.Service{}).Wire(), Log: func(line string) {
+	l.proxy = New(Options{DialLimit: patience, Owner: owner, Wire: redis.Service.Wire, Log: func(line string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.log = append(l.log, line)

@@ -47,7 +47,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	}
 	c.net.purpose = model.Purpose
 	if s.Service != nil { // else there are no servers
-		c.net.wire = s.Service.Wire()
+		c.net.wire = s.Service.Wire
 	}
 	if c.Service, err = model.New(&Host{c}, s); err != nil {
 		return nil, err

@@ -38,9 +38,9 @@ func (m Models) find(s world.Spec) (Model, error) {
 	if s.Service == nil {
 		return noService{}, nil
 	}
-	model, ok := m[s.Service.Name()]
+	model, ok := m[s.Service.Name]
 	if !ok {
-		return nil, fmt.Errorf("%w: the simulation has no model of %s", world.ErrUnsupportedHere, s.Service.Name())
+		return nil, fmt.Errorf("%w: the simulation has no model of %s", world.ErrUnsupportedHere, s.Service.Name)
 	}
 	return model, nil
 }

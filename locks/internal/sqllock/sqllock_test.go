@@ -61,21 +61,21 @@ func (l *lockers) release(what string, lease locks.Lease, want error) {
 }
 
 func TestPostgres(t *testing.T) {
-	run(t, postgresservice.Service{}, map[string]locks.Opener{
+	run(t, postgresservice.Service, map[string]locks.Opener{
 		"pg-advisory": postgres.NewAdvisory(false), "pg-advisory-xact": postgres.NewAdvisoryXact(),
 	}, postgres.NewAdvisory(true), postgres.NewRow())
 }
 
 func TestMariaDB(t *testing.T) {
-	run(t, mariadbservice.Service{}, map[string]locks.Opener{
+	run(t, mariadbservice.Service, map[string]locks.Opener{
 		"mysql-get-lock": mariadb.NewGetLock(false), "mysql-for-update": mariadb.NewForUpdate(),
 	}, mariadb.NewGetLock(true), mariadb.NewRow())
 }
 
 // run tests the locks of a service on a real server.
-func run(t *testing.T, s service.Service, sessions map[string]locks.Opener, pooled, rows locks.Opener) {
-	w := local.New(local.Options{Services: []service.Service{s}})
-	needs.OrSkip(t, s.Name(), w.Ready(t.Context()))
+func run(t *testing.T, s *service.Service, sessions map[string]locks.Opener, pooled, rows locks.Opener) {
+	w := local.New(local.Options{Services: []*service.Service{s}})
+	needs.OrSkip(t, s.Name, w.Ready(t.Context()))
 	form, _ := service.Find(s, locks.Single)
 	err := w.Run(t.Context(), world.Spec{Service: s, Topology: form, Clients: 30}, func(ctx context.Context, c world.Cluster) error {
 		on := &lockers{ctx: ctx, cluster: c}

@@ -43,7 +43,7 @@ func TestKeeper(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	in(t, world.Spec{Service: redis.Service{}, Topology: redistest.Form(locks.Independent).Sized(3)}, func(t *testing.T, ctx context.Context, c *trial) {
+	in(t, world.Spec{Service: redis.Service, Topology: redistest.Form(locks.Independent).Sized(3)}, func(t *testing.T, ctx context.Context, c *trial) {
 		for i, command := range []string{"SET a 1 PX 5000", "SET a 1 PX 9000", "SET b 1"} {
 			talk(t, c, 1).to(c.servers.data[i].addr).say(command)
 		}
