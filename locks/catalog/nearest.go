@@ -38,8 +38,8 @@ func DidYouMean(word string, known []string) string {
 	return hint
 }
 
-// distance returns the number of letters to insert, remove, replace or swap with their neighbour to turn a into b, or a number
-// of at least limit. It is Levenshtein's distance with swaps that count once.
+// distance returns how many letters to insert, remove, replace or swap with their neighbour turn a into b. The result is limit
+// or more if there are at least so many. This is Levenshtein's distance, in which a swap counts once.
 func distance(a, b []rune, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

@@ -172,12 +172,12 @@ func del(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
 	return n == 1, err
 }
 
-// claiming is a change of the claim.
+// claiming changes the claim.
 func claiming(claim func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error)) func(*token) {
 	return func(t *token) { t.claim = claim }
 }
 
-// asking is a change of the lease that the servers are asked for.
+// asking changes the lease that the client requests from the servers.
 func asking(of func(time.Duration) time.Duration) func(*token) {
 	return claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 		return goredis.Claim(ctx, t.redis, l.Key, l.Token, max(of(ttl), time.Millisecond))

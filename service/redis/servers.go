@@ -36,8 +36,8 @@ func open(t service.Topology, h service.Host) *servers {
 	return g
 }
 
-// Controlled returns servers that are asked by a function, which sends a command to a node past all faults and
-// returns the answer in RESP. Of the host, it uses Addr, Status, Follow and Lead.
+// Controlled returns servers whose nodes are queried by ask, which sends a command to a node past all faults and
+// returns the answer in RESP. It uses only Addr, Status, Follow and Lead of the host.
 func Controlled(t service.Topology, h service.Host, ask func(node string, command []string) (answer string, err error)) service.Servers {
 	g := open(t, h)
 	g.ask = func(_ context.Context, node string, command ...string) (any, error) {

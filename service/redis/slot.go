@@ -2,8 +2,8 @@ package redis
 
 import "strings"
 
-// Slot returns the slot of a key in a cluster: the CRC16 of the text between the first "{" and the next "}", or
-// of the whole name if there is no such text.
+// Slot returns the slot of a key in a cluster: the CRC16 of the text between the first "{" and the next "}". Without
+// such a text it is the CRC16 of the whole name.
 func Slot(key string) int {
 	if _, rest, ok := strings.Cut(key, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {

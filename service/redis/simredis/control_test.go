@@ -2,6 +2,7 @@ package simredis
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,13 +17,22 @@ import (
 func TestKeeper(t *testing.T) {
 	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		master := talk(t, c, 1).to(c.servers.data[0].addr)
+		began := time.Now()
 		for _, command := range []string{"SET ends 1 PX 5000", "SET stays 1", "SET short 1 PX 100"} {
 			if got := master.say(command); got != "+OK" {
 				t.Errorf("%s: %s", command, got)
 			}
 		}
-		time.Sleep(time.Second) // virtual
-		for key, want := range map[string]time.Duration{"ends": 4 * time.Second, "stays": service.Forever, "short": service.Gone} {
+		err := service.Poll(ctx, func() error {
+			if ttl, _, err := c.servers.Abilities().TTL(ctx, "short"); err != nil || ttl != service.Gone {
+				return fmt.Errorf("the short key ends in %v: %w", ttl, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for key, want := range map[string]time.Duration{"ends": 5*time.Second - time.Since(began), "stays": service.Forever, "short": service.Gone} {
 			ttl, node, err := c.servers.Abilities().TTL(ctx, key)
 			// The requests that came after it have travelled for a moment each.
 			if gone := want - ttl; err != nil || node != c.servers.data[0].Name || gone < 0 || gone > 10*time.Millisecond {
@@ -97,8 +107,7 @@ func TestOrders(t *testing.T) {
 		if err := c.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "redis-1: it is paused") {
 			t.Errorf("while a server is busy: %v", err)
 		}
-		time.Sleep(2 * time.Second)
-		if err := c.Healthy(ctx); err != nil {
+		if err := service.Poll(ctx, func() error { return c.Healthy(ctx) }); err != nil {
 			t.Error(err)
 		}
 	})
