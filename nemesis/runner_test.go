@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,9 +245,9 @@ func TestEpisodeCutShort(t *testing.T) {
 				b.runner.Triggers.Begin(t.Context())
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				undone := 0
+				var undone atomic.Int32 // faults are healed at the same time
 				undo := func(ctx context.Context) error {
-					undone++
+					undone.Add(1)
 					_, limited := ctx.Deadline()
 					if ctx.Err() != nil || !limited {
 						t.Errorf("an undo was given a context that has ended (%v), or none with a limit", ctx.Err())
@@ -267,12 +268,12 @@ func TestEpisodeCutShort(t *testing.T) {
 				if got := time.Since(b.start); got != time.Second {
 					t.Errorf("it ended after %s, want 1s", got)
 				}
-				want := 2
+				want := int32(2)
 				if name == "in effect" {
 					want = 4
 				}
-				if undone != want {
-					t.Errorf("%d were undone, want %d: %q", undone, want, b.notes)
+				if got := undone.Load(); got != want {
+					t.Errorf("%d were undone, want %d: %q", got, want, b.notes)
 				}
 				for _, note := range b.notes {
 					if name != "in effect" && strings.Contains(note, "last") {
