@@ -16,7 +16,7 @@ trap 'exit 143' TERM INT
 mode=$1
 shift
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	path=$(command -v "${1#*=}") || { echo "there is no program ${1#*=}" >&2; exit 1; }
+	path=$(command -v "${1#*=}") || { echo "there is no program ${1#*=} on this machine, and the image needs it; scripts/setup installs the programs of all images" >&2; exit 1; }
 	path=$(realpath -e "$path")
 	echo "$path" >>"$work/code"
 	echo "${1%%=*}" | tr , '\n' | while read -r name; do echo "$name $path"; done >>"$work/programs"

@@ -265,14 +265,17 @@ func (s *story) otherRows() []row {
 			grants = append(grants, at)
 		}
 		for _, op := range o.Ops {
-			if op.F == history.Release && op.Outcome == history.Done && o.Acquire.Invoke < s.a.granted &&
-				op.Return > s.a.granted && op.Return < s.meets {
-				what := fmt.Sprintf("releases %s, which %s holds", key, s.a.name)
-				if l := newTenure(s.holds, o).lease(op.Invoke); l.kind == hold.Bounded && l.deadline < s.at(op.Invoke) {
-					what += "; its own lease ended at " + Stamp(l.deadline)
-				}
-				rows = append(rows, row{at: op.Return, who: clientName(o.Client), weight: cause, what: what})
+			if op.F != history.Release || op.Outcome != history.Done || o.Acquire.Invoke > s.a.granted ||
+				op.Return < s.a.granted || op.Return > s.meets {
+				continue
 			}
+			what := fmt.Sprintf("releases %s, which %s holds", key, s.a.name)
+			if l := newTenure(s.holds, o).lease(op.Invoke); l.kind == hold.Bounded && l.deadline < s.at(op.Invoke) {
+				what += "; its own lease ended at " + Stamp(l.deadline)
+			} else if op.Invoke < s.a.granted {
+				continue // it released its own hold, which let a in
+			}
+			rows = append(rows, row{at: op.Return, who: clientName(o.Client), weight: cause, what: what})
 		}
 	}
 	if len(grants) > 0 {

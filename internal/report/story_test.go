@@ -14,6 +14,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/stats"
+	"lockbench/internal/testing/historytest"
 	"lockbench/locks"
 )
 
@@ -36,6 +37,29 @@ func TestStory(t *testing.T) {
 			}
 			golden(t, "story-"+name+".golden", strings.Join(story, "\n")+"\n")
 		})
+	}
+}
+
+// TestHandOver is a release by the client that held the lock before: its answer arrives when the next client already
+// holds the lock, and it explains nothing.
+func TestHandOver(t *testing.T) {
+	for called, shown := range map[int]bool{8190: false, 8203: true} {
+		s := historytest.New(t, "set-del")
+		s.Granted(1000, 1, "1.1", "a")
+		if !shown {
+			s.Call(called, 1, history.Release, "1.1")
+		}
+		s.Granted(8200, 2, "2.1", "a")
+		if shown {
+			s.Call(called, 1, history.Release, "1.1")
+		}
+		s.Event(8204, 1, history.OK, history.Release, "1.1")
+		b := s.Granted(8320, 3, "3.1", "a")
+		story := NewCounterexample(s.History(), checker.Finding{Rule: "two-holders", Class: checker.DoubleGrant, Key: "a",
+			Text: "two hold a", Sessions: []string{"2.1", "3.1"}, Event: b}).Text()
+		if text := strings.Join(story, "\n"); strings.Contains(text, "which client 2 holds") != shown {
+			t.Errorf("called at %d ms:\n%s", called, text)
+		}
 	}
 }
 

@@ -128,7 +128,7 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 	for i, p := range passed {
 		reasons[i] = p.Error()
 	}
-	return nil, passed, fmt.Errorf("no world is ready on this machine: %s", strings.Join(reasons, "; "))
+	return nil, passed, fmt.Errorf("no world is ready on this machine:\n  %s", strings.Join(reasons, "\n  "))
 }
 
 func noWorld(name string, all []world.World) error {
