@@ -1,47 +1,21 @@
 package scenarios
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"lockbench/internal/regular"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 )
 
-// AskedVersion is the first line of every file of expectations.
-const AskedVersion = "expectations/1"
-
-// Asked are expectations of the user, which replace those of the scenarios: flags, and a file.
-// The scenarios do not name a lock of the user.
+// Asked are expectations of the user, which replace those of the scenarios. The scenarios do not name a lock of the user.
 type Asked struct {
 	Expect []string `json:"expect,omitempty"` // [[SCENARIO/]LOCK=]EXPECTATION
 	Like   []string `json:"like,omitempty"`   // LOCK=LOCK: what is expected of the second
-	// File is the name of the file, and Text its content, because it may have changed when a campaign is resumed.
-	File string `json:"expectations_file,omitempty"`
-	Text string `json:"expectations,omitempty"`
 }
 
-// ReadFile reads the file of expectations, if one is named.
-func (a *Asked) ReadFile() error {
-	if a.File == "" {
-		return nil
-	}
-	text, err := regular.ReadFile(a.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Error{File: "--expectations", Text: "there is no file " + a.File, err: err}
-	} else if err != nil {
-		return &Error{File: "--expectations", Text: err.Error(), err: err}
-	}
-	a.Text = string(text)
-	return nil
-}
-
-// Check checks the expectations, and that everything that a flag names runs. A file may name more, because several runs
-// share it.
+// Check checks the expectations, and that everything that they name runs.
 func (a Asked) Check(run []*Scenario, uses []LockUse) error {
 	_, err := a.read(run, uses, true)
 	return err
@@ -85,9 +59,6 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 		if x := newReader("--expect").selected(word{text: name}, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
 			words = append(words, "--expect", arg)
 		}
-	}
-	if a.File != "" {
-		words = append(words, "--expectations", a.File)
 	}
 	return words
 }
@@ -144,7 +115,7 @@ func (r rule) expectation(s *Scenario) Expectation {
 	return e
 }
 
-// read reads the flags and the file. With strict, everything that a flag names must run.
+// read reads the flags. With strict, everything that a flag names must run.
 func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error) {
 	in := askedIn{run: Names(), locks: names(uses, useName), strict: strict}
 	for _, s := range run {
@@ -153,7 +124,8 @@ func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error
 		in.models = append(in.models, names(s.Locks, useName)...)
 	}
 	in.models = append(names(catalog.All(), lockName), in.models...)
-	rules, errs := a.file(in)
+	var rules []rule
+	var errs []*Error
 	for _, arg := range a.Like {
 		r := newReader("--like")
 		r.try(func() {
@@ -228,33 +200,4 @@ func (r *reader) like(lock, like word, in askedIn) rule {
 		r.unknown(like, in.models, "locks", "no lock is named %q", like.text)
 	}
 	return rule{lock: lock.text, like: like.text}
-}
-
-// file reads the file of expectations. It may name scenarios and locks that do not run.
-func (a Asked) file(in askedIn) (rules []rule, errs []*Error) {
-	if a.File == "" {
-		return nil, nil
-	}
-	in.strict = false
-	r := newReader(a.File)
-	r.try(func() {
-		r.each(r.document([]byte(a.Text), askedKind), func(e entry) {
-			switch e.key.text {
-			case "lockbench":
-			case "like":
-				r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
-					rules = append(rules, r.like(e.key, r.text(e), in))
-				})
-			case "expect":
-				r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
-					x := r.selected(e.key, in)
-					x.expect = r.expectation(e)
-					rules = append(rules, x)
-				})
-			default:
-				r.unknown(e.key, []string{"lockbench", "like", "expect"}, "keys", "a %s has no key %q", askedKind.name, e.key.text)
-			}
-		})
-	})
-	return rules, r.errs
 }

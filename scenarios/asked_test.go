@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goccy/go-yaml"
 )
 
 func askedScenario(name string) *Scenario {
@@ -34,14 +36,12 @@ func TestAskedApply(t *testing.T) {
 		"like one that is not there": {Asked{Like: []string{"mine=redlock"}}, map[string]string{"mine": "unjudged"}},
 		"the scenario before the lock": {Asked{Expect: []string{"pause-client/mine=violated", "mine=unknown"}},
 			map[string]string{"mine": "violated"}},
-		"another scenario":       {Asked{Expect: []string{"steady/mine=violated"}}, map[string]string{"mine": "valid"}},
-		"the later of two":       {Asked{Expect: []string{"mine=violated", "mine=unjudged"}}, map[string]string{"mine": "unjudged"}},
-		"a name with a slash":    {Asked{Expect: []string{"set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
-		"both slashes":           {Asked{Expect: []string{"pause-client/set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
-		"more than a verdict":    {Asked{Expect: []string{"mine={verdict: violated overstay, results: unjudged}"}}, map[string]string{"mine": "violated overstay, results unjudged"}},
-		"more of all":            {Asked{Expect: []string{"{verdict: valid, limits: {outage: 5s}}"}}, map[string]string{"mine": "valid, outage at most 5s"}},
-		"a file":                 {Asked{File: "x", Text: "lockbench: expectations/1\nlike: {mine: set-nx}\nexpect:\n  steady/mine: valid\n  other: valid\n"}, map[string]string{"mine": "violated overstay"}},
-		"a flag before the file": {Asked{File: "x", Text: "lockbench: expectations/1\nexpect: {mine: unjudged}\n", Expect: []string{"mine=unknown"}}, map[string]string{"mine": "unknown"}},
+		"another scenario":    {Asked{Expect: []string{"steady/mine=violated"}}, map[string]string{"mine": "valid"}},
+		"the later of two":    {Asked{Expect: []string{"mine=violated", "mine=unjudged"}}, map[string]string{"mine": "unjudged"}},
+		"a name with a slash": {Asked{Expect: []string{"set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
+		"both slashes":        {Asked{Expect: []string{"pause-client/set-nx/ttl=2s=valid"}}, map[string]string{"set-nx/ttl=2s": "valid"}},
+		"more than a verdict": {Asked{Expect: []string{"mine={verdict: violated overstay, results: unjudged}"}}, map[string]string{"mine": "violated overstay, results unjudged"}},
+		"more of all":         {Asked{Expect: []string{"{verdict: valid, limits: {outage: 5s}}"}}, map[string]string{"mine": "valid, outage at most 5s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := askedScenario("pause-client")
@@ -78,10 +78,6 @@ func TestAskedCheck(t *testing.T) {
 		"like alone":           {Asked{Like: []string{"mine"}}, `--like: "mine" names one lock; as in mine=set-nx`},
 		"like an unknown lock": {Asked{Like: []string{"mine=set-nk"}}, `--like: no lock is named "set-nk"; did you mean "set-nx"?`},
 		"whose like":           {Asked{Like: []string{"mien=set-nx"}}, `--like: no lock named "mien" runs; did you mean "mine"?`},
-		"empty file":           {Asked{File: "x"}, "x: the list of expectations is empty; begin with `lockbench: expectations/1`"},
-		"a scenario":           {Asked{File: "x", Text: "lockbench: scenario/1\n"}, `x:1:12: "scenario/1" is not a known version; this lockbench reads expectations/1`},
-		"key":                  {Asked{File: "x", Text: "lockbench: expectations/1\nexpects: {}\n"}, `x:2:1: a list of expectations has no key "expects"; did you mean "expect"?`},
-		"verdict in a file":    {Asked{File: "x", Text: "lockbench: expectations/1\nexpect:\n  mine: vaild\n"}, `x:3:9: no verdict is named "vaild"; did you mean "valid"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.asked.Check(run, uses)
@@ -101,31 +97,22 @@ func TestAskedCheck(t *testing.T) {
 
 // The flags for one run of a campaign leave out expectations about others.
 func TestAskedFlags(t *testing.T) {
-	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=unjudged", "pause-client/mine=violated", "other=unjudged"}, File: "e.yaml"}
+	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=unjudged", "pause-client/mine=violated", "other=unjudged"}}
 	got := a.Flags(askedScenario("pause-client"), []LockUse{{Name: "mine"}})
-	want := []string{"--like", "mine=set-nx", "--expect", "valid", "--expect", "pause-client/mine=violated", "--expectations", "e.yaml"}
+	want := []string{"--like", "mine=set-nx", "--expect", "valid", "--expect", "pause-client/mine=violated"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestAskedFile(t *testing.T) {
-	a := Asked{File: filepath.Join(t.TempDir(), "none.yaml")}
-	if err := a.ReadFile(); !IsUsage(err) {
-		t.Errorf("a file that is not there: %v, want wrong usage", err)
-	}
-	if err := os.WriteFile(a.File, []byte("lockbench: expectations/1\n"), 0o600); err != nil {
+// TestExampleOfExpectations checks the meaning of the file that users copy.
+func TestExampleOfExpectations(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "examples", "ci", "lockbench.yaml"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.ReadFile(); err != nil || a.Text == "" {
-		t.Errorf("read %q, %v", a.Text, err)
-	}
-}
-
-// The file that people copy says what it is meant to say.
-func TestExampleOfExpectations(t *testing.T) {
-	a := Asked{File: filepath.Join("..", "examples", "ci", "lockbench.yaml")}
-	if err := a.ReadFile(); err != nil {
+	var a struct{ Like, Expect []string }
+	if err := yaml.Unmarshal(text, &a); err != nil {
 		t.Fatal(err)
 	}
 	mine := []LockUse{{Name: "mine", Command: "./myguest"}}
@@ -134,7 +121,7 @@ func TestExampleOfExpectations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err = a.Apply(s, mine); err != nil {
+		if s, err = (Asked{Like: a.Like, Expect: a.Expect}).Apply(s, mine); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Expectation("mine").String(); got != want {

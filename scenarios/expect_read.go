@@ -129,7 +129,7 @@ func (r *reader) runs(name string, running []string) {
 // expected reads an expectation from an argument: a verdict, or a map in braces.
 func (r *reader) expected(text string) (x Expectation) {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text), scenarioKind)}) })
+		r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text))}) })
 		for _, e := range r.errs {
 			e.Line, e.Column = 0, 0
 		}

@@ -21,14 +21,6 @@ import (
 // parser grow quadratically for some texts: for a megabyte of opening brackets, minutes and terabytes.
 const sizeMax = 16 << 10
 
-// kind is the kind of a text, with its first line.
-type kind struct{ name, version string }
-
-var (
-	scenarioKind = kind{"scenario", Version}
-	askedKind    = kind{"list of expectations", AskedVersion}
-)
-
 // Read parses a scenario. name is the name of its file, for errors.
 func Read(name string, data []byte) (*Scenario, error) {
 	s, r := read(name, data)
@@ -43,27 +35,27 @@ func read(name string, data []byte) (*Scenario, *reader) {
 	r := newReader(name)
 	s := defaults()
 	s.Name, s.Source = nameOf(name), bytes.Clone(data)
-	r.try(func() { r.scenario(s, r.document(data, scenarioKind)) })
+	r.try(func() { r.scenario(s, r.document(data)) })
 	return s, r
 }
 
-// document returns the keys of a file of a kind.
-func (r *reader) document(data []byte, k kind) entries {
-	top := r.entries(r.parse(data, k), "", "a "+k.name)
+// document returns the keys of a file.
+func (r *reader) document(data []byte) entries {
+	top := r.entries(r.parse(data), "", "a scenario")
 	if !top.has("lockbench") {
-		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the file does not say that it is a %s", k.name)
+		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the file does not say that it is a scenario")
 	}
-	if w := r.text(top.get("lockbench")); w.text != k.version {
-		r.fail(w.at, "this lockbench reads "+k.version, "%q is not a known version", w.text)
+	if w := r.text(top.get("lockbench")); w.text != Version {
+		r.fail(w.at, "this lockbench reads "+Version, "%q is not a known version", w.text)
 	}
 	return top
 }
 
 // parse parses a text with one YAML document.
-func (r *reader) parse(data []byte, k kind) ast.Node {
+func (r *reader) parse(data []byte) ast.Node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > sizeMax {
-		r.fail(place{}, "", "this is more than the %d bytes that a %s can have", sizeMax, k.name)
+		r.fail(place{}, "", "this is more than the %d bytes that a scenario can have", sizeMax)
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	if i := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); i >= 0 {
@@ -82,10 +74,10 @@ func (r *reader) parse(data []byte, k kind) ast.Node {
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch len(docs) {
 	case 0:
-		r.fail(place{}, "begin with `lockbench: "+k.version+"`", "the %s is empty", k.name)
+		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
 	case 1:
 	default:
-		r.fail(placeOf(docs[1].Body), "", "a file holds one %s; here a second begins", k.name)
+		r.fail(placeOf(docs[1].Body), "", "a file holds one scenario; here a second begins")
 	}
 	return docs[0].Body
 }

@@ -69,7 +69,6 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 		},
 	}
 	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "whether a failed release ends the hold: ended (it does) or strict (it does not)")
-	c.Flags().StringVar(&f.format, "format", "", "the format of the files: "+strings.Join(jepsen.Formats(), ", ")+" (default: recognized from the content)")
 	c.Flags().StringVar(&f.model, "model", "", "the kind of lock (default: from the history, otherwise owner-mutex)")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object on each line")
 	return c
@@ -77,8 +76,8 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 
 // checkFlags are the flags as typed.
 type checkFlags struct {
-	release, format, model string
-	json                   bool
+	release, model string
+	json           bool
 }
 
 // judge is the meaning of the flags.
@@ -102,10 +101,6 @@ func (f checkFlags) parse(in io.Reader) (judge, error) {
 	readings := []string{string(checker.Ended), string(checker.Strict)}
 	if !slices.Contains(readings, f.release) {
 		return j, usagef("--release: %q is not a reading of a failed release; %s", f.release, didYouMean(f.release, readings))
-	}
-	j.open.Format = jepsen.Format(f.format)
-	if f.format != "" && !slices.Contains(jepsen.Formats(), f.format) {
-		return j, usagef("--format: %q is not a format of a history; %s", f.format, didYouMean(f.format, jepsen.Formats()))
 	}
 	if f.model == "" {
 		return j, nil

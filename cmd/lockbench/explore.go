@@ -104,7 +104,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	}
 	x.Parallel = parallel
 	x.Job, err = run.Prepare(c.Context(), run.Options{
-		Scenario: s, Locks: uses, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: strings.TrimSpace(versionLine()),
+		Scenario: s, Locks: uses, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: versionLine(),
 	})
 	return x, err
 }

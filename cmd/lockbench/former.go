@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"lockbench/internal/shellword"
-	services "lockbench/service/catalog"
 )
 
 // former maps commands of earlier versions to their replacements. ARGS stands for the arguments and flags of the old
@@ -21,21 +20,6 @@ var former = map[string]string{
 	"show":       "lockbench list KIND NAME",
 	"try":        "lockbench run steady --fault 'FAULT: TARGET'",
 	"version":    "lockbench --version",
-}
-
-// formerFlag returns the replacement of a flag of an earlier version, or "".
-func formerFlag(name string) string {
-	service, suffix, _ := strings.Cut(name, "-")
-	if _, known := services.Find(service); !known {
-		return ""
-	}
-	switch suffix {
-	case "server":
-		return "--server " + service + "=PATH"
-	case "image":
-		return "--image " + service + "=IMAGE"
-	}
-	return ""
 }
 
 // formerCommand returns an error with the replacement if the arguments begin with a command of an earlier version.

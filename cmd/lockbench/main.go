@@ -9,7 +9,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +55,6 @@ func program(args []string) (code int) {
 	}()
 	root := newRoot()
 	root.SetArgs(args)
-	stopping := interrupted(root, args)
 	// The first signal requests an orderly end. The second one has its default effect and ends the process with its
 	// children.
 	ctx, cancel := context.WithCancel(context.Background())
@@ -68,7 +66,7 @@ func program(args []string) (code int) {
 		select {
 		case <-asked:
 			signal.Stop(asked)
-			fmt.Fprintln(os.Stderr, "lockbench: "+stopping)
+			fmt.Fprintln(os.Stderr, "lockbench: "+interrupted)
 			cancel()
 		case <-ctx.Done():
 		}
@@ -97,25 +95,9 @@ func program(args []string) (code int) {
 	return report.ExitHarness
 }
 
-// interrupted returns the message that a command prints when it is interrupted.
-func interrupted(root *cobra.Command, args []string) string {
-	const again = "Press Ctrl-C again to exit now"
-	name := ""
-	if c, _, err := root.Find(args); err == nil {
-		name = c.Name()
-	}
-	switch name {
-	case "run", "matrix", simTrialName:
-		return "interrupted: undoing faults and judging what was recorded. " + again + "; the next run removes the servers."
-	case "conform":
-		return "interrupted: removing the servers. " + again + "; the next run removes them."
-	case "explore", "replay":
-		return "interrupted: ending the simulated runs. " + again + "."
-	case "serve":
-		return "interrupted: closing the pages that are open. " + again + "."
-	}
-	return "interrupted: ending " + cmp.Or(name, "lockbench") + ". " + again + "."
-}
+// interrupted is the message after the first signal.
+const interrupted = "interrupted: undoing faults, judging what was recorded and removing servers. " +
+	"Press Ctrl-C again to exit now; the next run removes the servers."
 
 func newRoot() *cobra.Command {
 	cobra.EnableCommandSorting = false // commands stand in the order of use
@@ -134,7 +116,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
   lockbench explore failover --lock set-nx --seeds 1..200
   lockbench conform set-nx
   lockbench check results/latest
-  lockbench report results/latest --open
+  lockbench report results/latest
   lockbench serve
   lockbench replay results/latest
   lockbench compare last-night tonight
@@ -146,7 +128,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 	}
-	root.SetVersionTemplate(versionLine())
+	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetFlagErrorFunc(flagError)
 	group := func(id, title string, commands ...*cobra.Command) {
 		root.AddGroup(&cobra.Group{ID: id, Title: title})
@@ -165,7 +147,13 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 		if len(args) == 0 {
 			return nil
 		}
-		return unknownCommand(c, args[0])
+		var names []string
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		return usagef("no command is called %q; %s", args[0], didYouMean(args[0], names))
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	return root
@@ -201,10 +189,6 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 func isUsage(err error) bool {
 	var u usageError
 	return errors.As(err, &u)
-}
-
-func unknownCommand(root *cobra.Command, name string) error {
-	return usagef("no command is called %q; %s", name, didYouMean(name, commandNames(root)))
 }
 
 // wants accepts one argument, which what describes.

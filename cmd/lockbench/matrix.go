@@ -101,9 +101,7 @@ verdicts.`,
 
 // check rejects invalid flags.
 func (f *matrixFlags) check(c *cobra.Command) error {
-	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if err := notEmpty(c, names...); err != nil {
+	if err := notEmpty(c, flagNames(c)...); err != nil {
 		return err
 	}
 	given := c.Flags().Changed
@@ -118,7 +116,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	case f.seeds != "" && f.episodes > 0:
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
-	return f.ReadFile()
+	return nil
 }
 
 // how are the flags that do not change the runs.
@@ -248,7 +246,7 @@ func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error
 		f.seed = uint64(rand.Uint32())
 	}
 	s.Scenarios, s.Locks, s.Seed, s.Seeds, s.Episodes = f.scenarios, f.locks, f.seed, f.seeds, f.episodes
-	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), strings.TrimSpace(versionLine()), run.Machine()
+	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), versionLine(), run.Machine()
 	return s, nil
 }
 
@@ -257,8 +255,8 @@ const fileVersion = "campaign/1"
 
 // The flags that a file may set, and those that are paths, which are relative to the file.
 var (
-	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like", "expectations"}, serverFlagNames...)
-	filePath = []string{"expectations", "hooks", "tls-ca", "tls-cert", "tls-key"}
+	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like"}, serverFlagNames...)
+	filePath = []string{"hooks", "tls-ca", "tls-cert", "tls-key"}
 )
 
 // readFile sets the flags that are in the file and not on the command line.
@@ -300,7 +298,7 @@ func (f *matrixFlags) readFile(c *cobra.Command) error {
 		}
 		for _, word := range words {
 			if err := c.Flags().Set(key, word); err != nil {
-				return usagef("%s: %s: %q is not %s", f.file, key, word, kindOf(flag))
+				return usagef("%s: %v", f.file, flagError(c, err))
 			}
 		}
 	}
@@ -367,7 +365,7 @@ func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.
 			w, _ = run.Find(name)
 		} else {
 			names, about = append(names, w.Name()), append(about, w.About())
-			places[w.Name()] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, strings.TrimSpace(versionLine()))}
+			places[w.Name()] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, versionLine())}
 		}
 		if err := chosen.Fit(w); err != nil {
 			return nil, nil, nil, err

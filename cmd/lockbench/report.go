@@ -13,15 +13,14 @@ import (
 )
 
 func newReportCommand() *cobra.Command {
-	var open bool
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "Write the report of a run again, from its results folder alone",
 		Long: `report writes report.html, summary.md and junit.xml of a results folder again, from
 result.json and the histories. If a run was killed before it wrote result.json, report
 judges the histories. In the folder of a matrix it collects the runs again. The default
 folder is the newest run, results/latest.`,
-		Example: "  lockbench report results/latest\n  lockbench report results/latest --open",
+		Example: "  lockbench report results/latest",
 		Args:    oneOrLatest("a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			args, err := orLatest(c, args, "a results folder")
@@ -35,16 +34,9 @@ folder is the newest run, results/latest.`,
 			for _, path := range pages {
 				_, _ = fmt.Fprintln(c.OutOrStdout(), path)
 			}
-			if open && len(pages) > 0 {
-				if err := openPage(pages[0]); err != nil {
-					sayTo(c.ErrOrStderr())(fmt.Sprintf("lockbench: %v; open the page by hand: %s", err, pages[0]))
-				}
-			}
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&open, "open", false, "show the report in the browser")
-	return c
 }
 
 // rewrite writes the reports of a run or a campaign again, and returns its pages.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,6 @@ import (
 	"lockbench/internal/run"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
-	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
 
@@ -26,21 +24,19 @@ import (
 type runFlags struct {
 	worldFlags
 	askedFlags
-	locks     string
-	seed      uint64
-	episodes  int
-	duration  time.Duration
-	clients   int
-	keys      int
-	ttl, wait parsedFlag[time.Duration]
-	hold      parsedFlag[nemesis.Range]
-	parallel  int
-	noFaults  bool
-	until     bool
-	out       string
-	json      bool
-	dryRun    bool
-	faults    []string
+	locks    string
+	seed     uint64
+	episodes int
+	duration time.Duration
+	clients  int
+	keys     int
+	parallel int
+	noFaults bool
+	until    bool
+	out      string
+	json     bool
+	dryRun   bool
+	faults   []string
 }
 
 func newRunCommand() *cobra.Command {
@@ -89,11 +85,9 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes (default: from the scenario)")
 	fl.IntVar(&f.clients, "clients", 0, "the number of clients that compete for each lock")
 	fl.IntVar(&f.keys, "keys", 0, "the number of keys for which they compete")
-	f.ttl.kind, f.wait.kind, f.hold.kind = "duration", "duration", "duration or A..B"
-	f.ttl.parse, f.wait.parse, f.hold.parse = scenarios.ParseDuration, scenarios.ParseDuration, scenarios.ParseRange
-	fl.Var(&f.ttl, "ttl", "the length of the lease that clients request")
-	fl.Var(&f.wait, "wait", "how long an acquire may wait")
-	fl.Var(&f.hold, "hold", "how long a lock is held, such as 5ms..50ms")
+	fl.String("ttl", "", "the length of the lease that clients request, such as 2s")
+	fl.String("wait", "", "how long an acquire may wait, such as 500ms")
+	fl.String("hold", "", "how long a lock is held, such as 5ms..50ms")
 	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the faults of the scenario, for example 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")
 	fl.BoolVar(&f.noFaults, "no-faults", false, "inject no faults: shows how the locks behave without them")
 	completeList(c, "locks", catalog.Names)
@@ -104,7 +98,7 @@ func (f *runFlags) register(c *cobra.Command) {
 
 // runOptions returns the options of the run without its world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := f.notEmpty(c, "locks", "out", "expectations"); err != nil {
+	if err := f.notEmpty(c, "locks", "out"); err != nil {
 		return run.Options{}, err
 	}
 	s, err := scenarios.Load(scenario)
@@ -137,16 +131,19 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	}
 	o := run.Options{
 		Scenario: s, Seed: f.seed, Episodes: f.episodes, Duration: f.duration, Clients: f.clients, Keys: f.keys,
-		TTL: f.ttl.value, Wait: f.wait.value, Hold: f.hold.value, Parallel: f.parallel,
-		NoFaults: f.noFaults, UntilViolation: f.until, Out: f.out,
+		Parallel: f.parallel, NoFaults: f.noFaults, UntilViolation: f.until, Out: f.out,
+	}
+	var errs [3]error
+	o.TTL, errs[0] = parsed(c, "ttl", scenarios.ParseDuration)
+	o.Wait, errs[1] = parsed(c, "wait", scenarios.ParseDuration)
+	o.Hold, errs[2] = parsed(c, "hold", scenarios.ParseRange)
+	if err := errors.Join(errs[:]...); err != nil {
+		return o, err
 	}
 	if f.locks != "" {
 		if o.Locks, err = scenarios.ParseLocks(f.locks, s.Locks...); err != nil {
 			return o, err
 		}
-	}
-	if err := f.ReadFile(); err != nil {
-		return o, err
 	}
 	uses := o.Locks
 	if len(uses) == 0 {
@@ -172,7 +169,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		return err
 	}
 	o.Worlds.SimTrial = itself(simTrialName)
-	o.WorldName, o.Program, o.DryRun = f.world, strings.TrimSpace(versionLine()), f.dryRun
+	o.WorldName, o.Program, o.DryRun = f.world, versionLine(), f.dryRun
 	job, err := run.Prepare(c.Context(), o)
 	if err != nil {
 		return err

@@ -19,14 +19,8 @@ import (
 	"lockbench/internal/run"
 )
 
-// serveFlags are the flags of serve.
-type serveFlags struct {
-	listen string
-	open   bool
-}
-
 func newServeCommand() *cobra.Command {
-	var f serveFlags
+	var listen string
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
 		Short: "Show a results folder in the browser, with the runs in progress",
@@ -37,7 +31,7 @@ files of the folder, which is results by default. Ctrl-C ends it.
 Only this machine can reach the site. From another machine, use
 ssh -L 8300:127.0.0.1:8300 HOST.`,
 		Example: `  lockbench serve
-  lockbench serve results --open
+  lockbench serve results
   lockbench serve --listen 127.0.0.1:0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -45,19 +39,17 @@ ssh -L 8300:127.0.0.1:8300 HOST.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
+		RunE: func(c *cobra.Command, args []string) error { return serve(c, args, listen) },
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8300", "address and port; 0 means any free port")
-	fl.BoolVar(&f.open, "open", false, "show the site in the browser")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8300", "address and port; 0 means any free port")
 	return c
 }
 
-func (f *serveFlags) run(c *cobra.Command, args []string) error {
+func serve(c *cobra.Command, args []string, listen string) error {
 	if err := notEmpty(c, "listen"); err != nil {
 		return err
 	}
-	at, err := f.address()
+	at, err := loopback(listen)
 	if err != nil {
 		return err
 	}
@@ -77,14 +69,7 @@ func (f *serveFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w; another address: --listen 127.0.0.1:0 takes a port that is free", err)
 	}
-	url := "http://" + l.Addr().String() + "/"
-	say := sayTo(c.OutOrStdout())
-	say(fmt.Sprintf("serving %s on %s · Ctrl-C ends it", o.Root, url))
-	if f.open {
-		if err := openPage(url); err != nil {
-			say(fmt.Sprintf("%v; open it by hand", err))
-		}
-	}
+	sayTo(c.OutOrStdout())(fmt.Sprintf("serving %s on http://%s/ · Ctrl-C ends it", o.Root, l.Addr()))
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		// Requests for the progress of a run end with the command.
@@ -107,19 +92,15 @@ func soFar(name string, h *history.History) (report.Lock, error) {
 	return run.JudgeHistory(name, h, checker.Options{})
 }
 
-// address is the loopback address and port to listen on.
-func (f *serveFlags) address() (netip.AddrPort, error) {
-	text := f.listen
-	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
-		text = "127.0.0.1:" + port
-	}
-	at, err := netip.ParseAddrPort(text)
+// loopback parses --listen, which must be an address of this machine only.
+func loopback(listen string) (netip.AddrPort, error) {
+	at, err := netip.ParseAddrPort(strings.Replace(listen, "localhost:", "127.0.0.1:", 1))
 	if err != nil {
-		return at, usagef("--listen wants an address and a port, such as 127.0.0.1:8300, not %q", f.listen)
+		return at, usagef("--listen wants an address and a port, such as 127.0.0.1:8300, not %q", listen)
 	}
 	if !at.Addr().Unmap().IsLoopback() {
 		return at, usagef("--listen %s can be reached from other machines, and serve has no access control; "+
-			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", f.listen)
+			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", listen)
 	}
 	return at, nil
 }

@@ -43,22 +43,6 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestInterruptedText: the message after Ctrl-C depends on the command.
-func TestInterruptedText(t *testing.T) {
-	for args, want := range map[string]string{
-		"serve results":                  "interrupted: closing the pages that are open. Press Ctrl-C again to exit now.",
-		"run failover --seed 7":          "interrupted: undoing faults and judging what was recorded. Press Ctrl-C again to exit now; the next run removes the servers.",
-		"conform set-nx":                 "interrupted: removing the servers. Press Ctrl-C again to exit now; the next run removes them.",
-		"explore failover --lock set-nx": "interrupted: ending the simulated runs. Press Ctrl-C again to exit now.",
-		"check results/latest":           "interrupted: ending check. Press Ctrl-C again to exit now.",
-		"no-such-command":                "interrupted: ending lockbench. Press Ctrl-C again to exit now.",
-	} {
-		if got := interrupted(newRoot(), strings.Fields(args)); got != want {
-			t.Errorf("%s: %s\nwant %s", args, got, want)
-		}
-	}
-}
-
 // TestServeInterrupted: after a signal serve prints its message and exits with 0.
 func TestServeInterrupted(t *testing.T) {
 	cmd := exec.Command(trialtest.Program(t), "serve", t.TempDir(), "--listen", "127.0.0.1:0")
@@ -80,7 +64,7 @@ func TestServeInterrupted(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if want := "lockbench: interrupted: closing the pages that are open. Press Ctrl-C again to exit now.\n"; said.String() != want {
+	if want := "lockbench: " + interrupted + "\n"; said.String() != want {
 		t.Errorf("it said %q, want %q", said.String(), want)
 	}
 }

@@ -131,7 +131,7 @@ func TestRefuses(t *testing.T) {
 		{"json half a map", `[{"process"}]`, "line 1: column 12: a map has a key without a value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			opened, err := Open("-", strings.NewReader(c.text), OpenOptions{Format: formatOf(c.text)})
+			opened, err := Open("-", strings.NewReader(c.text), OpenOptions{})
 			if err == nil {
 				_, _, err = opened.Jepsen.Lock(nil, 0, false)
 			}
@@ -150,13 +150,6 @@ func readEDN(t *testing.T, text string) *History {
 		t.Fatal(err)
 	}
 	return j
-}
-
-func formatOf(text string) Format {
-	if strings.HasPrefix(text, `[{"`) {
-		return JSON
-	}
-	return EDN
 }
 
 // TestJSONIsEDN reads one history in both forms.

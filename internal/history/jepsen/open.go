@@ -15,16 +15,12 @@ import (
 // Format is the format of a file that holds a history.
 type Format string
 
-// The formats. With Detected, the default, Open looks at the file.
+// The formats.
 const (
-	Detected Format = ""
-	Lines    Format = "lines"       // lockbench's own JSON lines
-	EDN      Format = "jepsen-edn"  // Jepsen's history.edn
-	JSON     Format = "jepsen-json" // the same as JSON, an array or one object a line
+	Lines Format = "lines"       // lockbench's own JSON lines
+	EDN   Format = "jepsen-edn"  // Jepsen's history.edn
+	JSON  Format = "jepsen-json" // the same as JSON, an array or one object a line
 )
-
-// Formats returns the names of the formats.
-func Formats() []string { return []string{string(Lines), string(EDN), string(JSON)} }
 
 // Opened is the history of a file: lockbench's own, or Jepsen's.
 type Opened struct {
@@ -35,13 +31,12 @@ type Opened struct {
 
 // OpenOptions are the options of [Open].
 type OpenOptions struct {
-	Format Format
 	// Model and Permits replace those in the header of lockbench's own format, unless empty and 0.
 	Model   history.Model
 	Permits int
 }
 
-// Open reads a history in any of the formats from a file, or from in if the name is "-".
+// Open reads a history from a file, or from in if the name is "-". The content decides the format.
 // Its errors name the file.
 func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 	if name == "-" {
@@ -58,10 +53,7 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 		in = f
 	}
 	r := bufio.NewReaderSize(in, 64<<10)
-	opened := Opened{Format: o.Format}
-	if o.Format == Detected {
-		opened.Format = detect(r)
-	}
+	opened := Opened{Format: detect(r)}
 	var err error
 	switch opened.Format {
 	case EDN, JSON:
