@@ -20,24 +20,15 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	for said, want := range map[string]struct {
-		version string
-		enough  bool
-		wrong   bool
-	}{
-		"etcd Version: 3.6.16\nGit SHA: x": {"3.6.16", true, false},
-		"etcd Version: 3.4.23":             {"3.4.23", true, false},
-		"etcd Version: 3.3.25":             {"3.3.25", false, false},
-		"etcd Version: 3.10.0":             {"3.10.0", true, false},
-		"etcd Version: 4.0.0":              {"4.0.0", true, false},
-		"etcd Version: 2.9.0":              {"2.9.0", false, false},
-		"Redis server v=7.0.15":            {"", false, true},
-	} {
-		v, enough, err := Service.Needs.Version(said)
-		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
-			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
-		}
-	}
+	servicetest.Versions(t, Service, map[string]servicetest.Version{
+		"etcd Version: 3.6.16\nGit SHA: x": {Text: "3.6.16", Enough: true},
+		"etcd Version: 3.4.23":             {Text: "3.4.23", Enough: true},
+		"etcd Version: 3.3.25":             {Text: "3.3.25"},
+		"etcd Version: 3.10.0":             {Text: "3.10.0", Enough: true},
+		"etcd Version: 4.0.0":              {Text: "4.0.0", Enough: true},
+		"etcd Version: 2.9.0":              {Text: "2.9.0"},
+		"Redis server v=7.0.15":            {},
+	})
 }
 
 // place returns the place of a node of three.

@@ -19,22 +19,14 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	for said, want := range map[string]struct {
-		version string
-		enough  bool
-	}{
-		"FerretDB v1.24.2 on SQLite":               {"1.24.2 of FerretDB, which is not MongoDB", true},
-		"db version v7.0.14\nBuild Info: {\n":      {"7.0.14", true},
-		"db version v10.0.0":                       {"10.0.0", true},
-		"db version v4.4.29":                       {"4.4.29", false},
+	servicetest.Versions(t, Service, map[string]servicetest.Version{
+		"FerretDB v1.24.2 on SQLite":               {Text: "1.24.2 of FerretDB, which is not MongoDB", Enough: true},
+		"db version v7.0.14\nBuild Info: {\n":      {Text: "7.0.14", Enough: true},
+		"db version v10.0.0":                       {Text: "10.0.0", Enough: true},
+		"db version v4.4.29":                       {Text: "4.4.29"},
 		"etcd Version: 3.6.16":                     {},
 		"mongod: unrecognised option '--version'.": {},
-	} {
-		v, enough, err := Service.Needs.Version(said)
-		if v != want.version || enough != want.enough || (err == nil) != (want.version != "") {
-			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
-		}
-	}
+	})
 }
 
 // A scenario cannot set what lockbench sets itself. Its other settings take effect.

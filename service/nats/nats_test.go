@@ -24,23 +24,14 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	for said, want := range map[string]struct {
-		version string
-		enough  bool
-		wrong   bool
-	}{
-		"nats-server: v2.12.15":    {"2.12.15", true, false},
-		"nats-server: v2.11.0-dev": {"2.11.0-dev", true, false},
-		"nats-server: v2.9.10":     {"2.9.10", false, false},
-		"nats-server: v3.0.0":      {"3.0.0", true, false},
-		"nats-server: v1.12.0":     {"1.12.0", false, false},
-		"etcd Version: 3.6.16":     {"", false, true},
-	} {
-		v, enough, err := Service.Needs.Version(said)
-		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
-			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
-		}
-	}
+	servicetest.Versions(t, Service, map[string]servicetest.Version{
+		"nats-server: v2.12.15":    {Text: "2.12.15", Enough: true},
+		"nats-server: v2.11.0-dev": {Text: "2.11.0-dev", Enough: true},
+		"nats-server: v2.9.10":     {Text: "2.9.10"},
+		"nats-server: v3.0.0":      {Text: "3.0.0", Enough: true},
+		"nats-server: v1.12.0":     {Text: "1.12.0"},
+		"etcd Version: 3.6.16":     {},
+	})
 }
 
 // place returns the place of a node of three.

@@ -20,24 +20,15 @@ import (
 
 func TestVersion(t *testing.T) {
 	java := "openjdk 17.0.15 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6-Debian-1deb12u1)\n"
-	for said, want := range map[string]struct {
-		version string
-		enough  bool
-		wrong   bool
-	}{
-		java + "3.8.0\n":                  {"3.8.0 on Java 17", true, false},
-		java + "3.9.2-SNAPSHOT\n":         {"3.9.2-SNAPSHOT on Java 17", true, false},
-		"java 21 2023-09-19 LTS\n3.5.0\n": {"3.5.0 on Java 21", true, false},
-		java + "3.4.13\n":                 {"3.4.13 on Java 17", false, false},
-		"3.10.1":                          {"3.10.1", true, false},
-		java:                              {"", false, true},
-		"Redis server v=7.0.15":           {"", false, true},
-	} {
-		v, enough, err := Service.Needs.Version(said)
-		if v != want.version || enough != want.enough || (err != nil) != want.wrong {
-			t.Errorf("%q: %q, %v, %v", said, v, enough, err)
-		}
-	}
+	servicetest.Versions(t, Service, map[string]servicetest.Version{
+		java + "3.8.0\n":                  {Text: "3.8.0 on Java 17", Enough: true},
+		java + "3.9.2-SNAPSHOT\n":         {Text: "3.9.2-SNAPSHOT on Java 17", Enough: true},
+		"java 21 2023-09-19 LTS\n3.5.0\n": {Text: "3.5.0 on Java 21", Enough: true},
+		java + "3.4.13\n":                 {Text: "3.4.13 on Java 17"},
+		"3.10.1":                          {Text: "3.10.1", Enough: true},
+		java:                              {},
+		"Redis server v=7.0.15":           {},
+	})
 }
 
 // place returns the place of a node of a topology.
