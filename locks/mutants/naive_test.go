@@ -3,7 +3,6 @@ package mutants
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -25,15 +24,7 @@ var naive = map[string]func() locks.Opener{
 // connect opens a client over a wire of its own.
 func connect(t *testing.T, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
 	t.Helper()
-	wire := &redistest.Wire{}
-	store := s.Store()
-	store.Dial = wire.Dial
-	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l, wire
+	return redistest.OpenOver(t, opener, s.Store(), id)
 }
 
 func ask(ttl time.Duration) locks.Request {

@@ -130,8 +130,8 @@ func TestCostInEveryMode(t *testing.T) {
 						return locks.Request{Keys: []string{name}, TTL: time.Hour, Wait: wait}
 					}
 					o, parking := reached(redisson.Parking)
-					a, wireA := openOn(t, of(o), store, 1)
-					b, wireB := openOn(t, of(o), store, 2)
+					a, wireA := redistest.OpenOver(t, of(o), store, 1)
+					b, wireB := redistest.OpenOver(t, of(o), store, 2)
 					for _, l := range []locks.Locker{a, b} {
 						give(t, take(t, l, asks(0))) // connects, loads the scripts
 					}
@@ -272,8 +272,8 @@ func TestCostOfSeveral(t *testing.T) {
 			const masters, rounds = 3, 10
 			_, store := independent(t, masters)
 			o, parking := reached(redisson.Parking)
-			a, wireA := openOn(t, of(o), store, 1)
-			b, wireB := openOn(t, of(o), store, 2)
+			a, wireA := redistest.OpenOver(t, of(o), store, 1)
+			b, wireB := redistest.OpenOver(t, of(o), store, 2)
 			for _, l := range []locks.Locker{a, b} {
 				give(t, take(t, l, request("", time.Hour, 0))) // connects, loads the scripts
 			}

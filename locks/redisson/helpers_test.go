@@ -3,7 +3,6 @@ package redisson_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -33,15 +32,7 @@ func with(change func(*redisson.Options)) redisson.Options {
 // open opens a client of a server over a separate wire.
 func open(t testing.TB, opener locks.Opener, s *redistest.Server, id int) (locks.Locker, *redistest.Wire) {
 	t.Helper()
-	wire := &redistest.Wire{}
-	store := s.Store()
-	store.Dial = wire.Dial
-	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l, wire
+	return redistest.OpenOver(t, opener, s.Store(), id)
 }
 
 // request returns a request for the lock "a".

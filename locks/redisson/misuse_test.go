@@ -258,7 +258,7 @@ func TestCleanupOfAMultiLockReleasesNothing(t *testing.T) {
 // masters, and does not report the released lock as lost.
 func TestRepeatedReleaseOfARedLock(t *testing.T) {
 	servers, store := independent(t, 3)
-	a, wire := openOn(t, redisson.NewRedLock(with(func(o *redisson.Options) { o.Retries = -1 })), store, 1)
+	a, wire := redistest.OpenOver(t, redisson.NewRedLock(with(func(o *redisson.Options) { o.Retries = -1 })), store, 1)
 	give(t, take(t, a, request("", time.Minute, 0))) // the servers know the scripts
 	held := take(t, a, request("", time.Minute, 0))
 	unsent := errors.New("kept back")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -15,18 +14,6 @@ import (
 	"lockbench/locks/redisson"
 	service "lockbench/service/redis"
 )
-
-func openOn(t testing.TB, opener locks.Opener, store locks.Store, id int) (locks.Locker, *redistest.Wire) {
-	t.Helper()
-	wire := &redistest.Wire{}
-	store.Dial = wire.Dial
-	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(2, uint64(id))), Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l, wire
-}
 
 // In a cluster, all keys of a lock are in one slot, waiters are woken through the shard, and one watchdog renews locks of many
 // slots.
@@ -42,8 +29,8 @@ func TestCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, parking := reached(redisson.Parking)
 			o.Watchdog = 1500 * time.Millisecond
-			a, _ := openOn(t, of(o), c.Store(), 1)
-			b, _ := openOn(t, of(o), c.Store(), 2)
+			a, _ := redistest.OpenOver(t, of(o), c.Store(), 1)
+			b, _ := redistest.OpenOver(t, of(o), c.Store(), 2)
 			for _, key := range []string{"a", "b", "c", "x{tag}y"} {
 				key := name + key
 				asks := func(ttl, wait time.Duration) locks.Request {
@@ -78,7 +65,7 @@ func TestCluster(t *testing.T) {
 // if the braces in a name do not enclose a hash tag, the side keys are in other slots than the lock.
 func TestR39StrayBracesLeaveTheSlot(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
-	a, _ := openOn(t, redisson.New(with(func(o *redisson.Options) { o.Retries = -1 })), c.Store(), 1)
+	a, _ := redistest.OpenOver(t, redisson.New(with(func(o *redisson.Options) { o.Retries = -1 })), c.Store(), 1)
 	for _, key := range []string{"a{b", "a{}b", "a}b"} {
 		lease := take(t, a, locks.Request{Keys: []string{key}, TTL: time.Second})
 		if err := lease.Release(t.Context()); err == nil {
@@ -90,7 +77,7 @@ func TestR39StrayBracesLeaveTheSlot(t *testing.T) {
 func TestClusterNeverResendsAnAcquire(t *testing.T) {
 	c := redistest.StartCluster(t, 1)
 	s := c.Nodes[0]
-	a, wire := openOn(t, redisson.New(hasty), c.Store(), 1)
+	a, wire := redistest.OpenOver(t, redisson.New(hasty), c.Store(), 1)
 	give(t, take(t, a, request("x", time.Minute, 0)))
 	before := s.Calls(t, "evalsha")
 	wire.LoseReplies("evalsha", 1)
@@ -181,8 +168,8 @@ func independent(t *testing.T, n int) ([]*redistest.Server, locks.Store) {
 
 func TestRedLockNeedsAMajority(t *testing.T) {
 	servers, store := independent(t, 5)
-	a, _ := openOn(t, redisson.NewRedLock(hasty), store, 1)
-	b, _ := openOn(t, redisson.NewRedLock(hasty), store, 2)
+	a, _ := redistest.OpenOver(t, redisson.NewRedLock(hasty), store, 1)
+	b, _ := redistest.OpenOver(t, redisson.NewRedLock(hasty), store, 2)
 	held := take(t, a, request("", time.Minute, 0))
 	if n := len(held.(locks.Placed).Nodes()); n != 5 {
 		t.Errorf("granted by %d, want all 5", n)
@@ -213,8 +200,8 @@ func TestRedLockNeedsAMajority(t *testing.T) {
 // first two has ended, and the client believes in the lock for the whole ttl.
 func TestR31NoValidity(t *testing.T) {
 	servers, store := independent(t, 3)
-	a, wire := openOn(t, redisson.NewRedLock(hasty), store, 1)
-	b, _ := openOn(t, redisson.NewRedLock(hasty), store, 2)
+	a, wire := redistest.OpenOver(t, redisson.NewRedLock(hasty), store, 1)
+	b, _ := redistest.OpenOver(t, redisson.NewRedLock(hasty), store, 2)
 	give(t, take(t, a, request("", time.Minute, 0)))
 	const ttl = 200 * time.Millisecond
 	var gone time.Time
@@ -240,7 +227,7 @@ func TestR31NoValidity(t *testing.T) {
 // Several threads of one client use its locks on all masters at once.
 func TestThreadsShareAMultiLock(t *testing.T) {
 	_, store := independent(t, 3)
-	a, _ := openOn(t, redisson.NewMulti(hasty), store, 1)
+	a, _ := redistest.OpenOver(t, redisson.NewMulti(hasty), store, 1)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -33,22 +32,14 @@ func start(t *testing.T, n int) masters {
 // open opens a client over a wire of its own.
 func (m masters) open(t *testing.T, id int, o redlock.Options) (locks.Locker, *redistest.Wire) {
 	t.Helper()
-	wire := &redistest.Wire{}
 	var nodes []locks.Node
 	for i, s := range m {
 		nodes = append(nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
 	}
-	store := redis.Store(redis.Independent, nodes...)
-	store.Dial = wire.Dial
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = 5 * time.Second // a busy machine is not what is tested here
 	}
-	l, err := redlock.New(o)(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l, wire
+	return redistest.OpenOver(t, redlock.New(o), redis.Store(redis.Independent, nodes...), id)
 }
 
 // values are what the masters hold for a key.

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"lockbench/locks"
 )
 
 // Wire is a dialer between a client and its server with which a test can influence the connections.
@@ -18,6 +22,19 @@ type Wire struct {
 	after  map[string]func()
 	lose   map[string]int
 	sent   map[string]int
+}
+
+// OpenOver opens a client of a lock over a wire of its own.
+func OpenOver(t testing.TB, opener locks.Opener, store locks.Store, id int) (locks.Locker, *Wire) {
+	t.Helper()
+	wire := &Wire{}
+	store.Dial = wire.Dial
+	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, wire
 }
 
 // Dial is for Store.Dial.
