@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,9 +57,16 @@ func ParseLocks(arg string, own ...LockUse) ([]LockUse, error) {
 	return parseLocks("--locks", arg, own)
 }
 
-// ParseLock parses the value of --lock in the same way.
-func ParseLock(arg string, own ...LockUse) ([]LockUse, error) {
-	return parseLocks("--lock", arg, own)
+// ParseLock parses one lock in the same way. where is the flag or the command, for errors.
+func ParseLock(where, arg string, own ...LockUse) (LockUse, error) {
+	uses, err := parseLocks(where, arg, own)
+	if err != nil {
+		return LockUse{}, err
+	}
+	if len(uses) != 1 {
+		return LockUse{}, &Error{File: where, Text: fmt.Sprintf("one lock is wanted, and %q names %d", arg, len(uses))}
+	}
+	return uses[0], nil
 }
 
 func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {

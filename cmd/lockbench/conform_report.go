@@ -7,13 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"text/tabwriter"
-	"time"
-
-	"github.com/spf13/pflag"
 
 	"lockbench/internal/report"
 	"lockbench/locks/locktest"
@@ -41,33 +35,15 @@ type conformOn struct {
 	Undecided int           `json:"undecided"`
 	NotAsked  int           `json:"not_asked"`
 	Rules     []conformRule `json:"rules"`
-
-	took time.Duration
 }
 
 // conformRule is the result of one rule.
 type conformRule struct {
 	Rule   string  `json:"rule"`
 	About  string  `json:"about"`
-	Result string  `json:"result"` // kept, broken, undecided, n/a
+	Result string  `json:"result"`
 	Why    string  `json:"why,omitempty"`
 	TookS  float64 `json:"took_s"`
-
-	took      time.Duration
-	exclusion bool // two clients may hold the lock if it is broken
-}
-
-// rank orders the rules on the screen, broken exclusion first.
-func (r conformRule) rank() int {
-	switch {
-	case r.Result == ruleBroken && r.exclusion:
-		return 0
-	case r.Result == ruleBroken:
-		return 1
-	case r.Result == ruleUndecided:
-		return 2
-	}
-	return 3
 }
 
 // The values of conformRule.Result.
@@ -78,16 +54,16 @@ const (
 	ruleNA        = "n/a"
 )
 
-// count adds the results.
-func (on *conformOn) count(results []locktest.Result) {
+// add adds the results.
+func (on *conformOn) add(results []locktest.Result) {
 	for _, r := range results {
-		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds(), took: r.Took, exclusion: r.Rule.Exclusion()}
+		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds()}
 		switch {
 		case r.Err != nil:
-			rule.Result, rule.Why = ruleBroken, line(r.Err)
+			rule.Result, rule.Why = ruleBroken, report.OneLine(r.Err.Error())
 			on.Broken++
 		case r.Undecided != nil:
-			rule.Result, rule.Why = ruleUndecided, line(r.Undecided)
+			rule.Result, rule.Why = ruleUndecided, report.OneLine(r.Undecided.Error())
 			on.Undecided++
 		case r.NA != "":
 			rule.Result, rule.Why = ruleNA, r.NA
@@ -98,9 +74,6 @@ func (on *conformOn) count(results []locktest.Result) {
 		on.Rules = append(on.Rules, rule)
 	}
 }
-
-// line returns an error on one line.
-func line(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (r *conformReport) exitCode() int {
 	code := report.ExitExpected
@@ -115,83 +88,42 @@ func (r *conformReport) exitCode() int {
 	return code
 }
 
-// conformShow are the options of the output.
-type conformShow struct {
-	all, json bool
-	junit     string // a file; empty: none
-}
-
-func (s *conformShow) add(fl *pflag.FlagSet) {
-	fl.BoolVar(&s.all, "all", false, "show the rules that were left out, each with the reason")
-	fl.BoolVar(&s.json, "json", false, "print the results as JSON on stdout")
-	fl.StringVar(&s.junit, "junit", "", "write the results to this file, too, as JUnit XML: one case for each rule")
-}
-
-// check returns an error before the run if a file could not be written.
-func (s *conformShow) check() error {
-	if s.junit == "" {
-		return nil
-	}
-	if info, err := os.Stat(filepath.Dir(s.junit)); err != nil || !info.IsDir() {
-		return usagef("--junit %s: there is no folder %s; make it first", s.junit, filepath.Dir(s.junit))
-	}
-	if info, err := os.Stat(s.junit); err == nil && info.IsDir() {
-		return usagef("--junit %s: it is a folder; give a file in it", s.junit)
-	}
-	return nil
-}
-
-// topology shows the results of one topology.
-func (s *conformShow) topology(w io.Writer, r *conformReport, on *conformOn) error {
-	if s.json {
-		return nil
-	}
+// print prints the results on one topology, broken rules first.
+func (r *conformReport) print(w io.Writer, on *conformOn) {
 	if on.LeftOut != "" {
-		_, err := fmt.Fprintf(w, "%s on %s, world %s: left out, %s\n\n", r.Lock, on.Topology, r.World, on.LeftOut)
-		return err
+		_, _ = fmt.Fprintf(w, "%s on %s, world %s: left out, %s\n\n", r.Lock, on.Topology, r.World, on.LeftOut)
+		return
 	}
 	_, _ = fmt.Fprintf(w, "%s on %s, world %s\n", r.Lock, on.Topology, r.World)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	var folded []string
-	shown := slices.Clone(on.Rules)
-	slices.SortStableFunc(shown, func(a, b conformRule) int { return cmp.Compare(a.rank(), b.rank()) })
-	for _, rule := range shown {
-		word, note := rule.Result, rule.Why
-		switch word {
-		case ruleNA:
-			if !s.all {
-				folded = append(folded, rule.Rule)
+	for _, result := range []string{ruleBroken, ruleUndecided, ruleKept, ruleNA} {
+		for _, rule := range on.Rules {
+			if rule.Result != result {
 				continue
 			}
-		case ruleKept:
-			note = rule.About
-		case ruleBroken:
-			word = "BROKEN"
+			word := result
+			if word == ruleBroken {
+				word = "BROKEN"
+			}
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", rule.Rule, word, seconds(rule.TookS), cmp.Or(rule.Why, rule.About))
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", rule.Rule, word, rule.took.Round(time.Millisecond), note)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if len(folded) > 0 {
-		_, _ = fmt.Fprintf(w, "  not applicable: %s\n", strings.Join(folded, ", "))
-	}
-	_, err := fmt.Fprintf(w, "%d kept, %d broken, %d undecided, %d not asked\n\n", on.Kept, on.Broken, on.Undecided, on.NotAsked)
-	return err
+	_ = table.Flush()
+	_, _ = fmt.Fprintf(w, "%d kept, %d broken, %d undecided, %d not asked\n\n", on.Kept, on.Broken, on.Undecided, on.NotAsked)
 }
 
-// end writes the output that needs all results.
-func (s *conformShow) end(w io.Writer, r *conformReport) error {
-	if s.junit != "" {
+// write writes the output that needs all results.
+func (f *conformFlags) write(w io.Writer, r *conformReport) error {
+	if f.junit != "" {
 		var b bytes.Buffer
 		if err := report.JUnitSuites(&b, r.suites()); err != nil {
 			return err
 		}
-		if err := os.WriteFile(s.junit, b.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("write --junit %s: %w", s.junit, err)
+		if err := os.WriteFile(f.junit, b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write --junit: %w", err)
 		}
 	}
-	if s.json {
+	if f.json {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", " ")
@@ -207,22 +139,28 @@ func (s *conformShow) end(w io.Writer, r *conformReport) error {
 func (r *conformReport) suites() []report.Suite {
 	var suites []report.Suite
 	for _, on := range r.Topologies {
-		suite := report.NewSuite(fmt.Sprintf("lockbench conform %s on %s", r.Lock, on.Topology), on.took.Seconds())
-		class := report.OneLine("lockbench.conform." + on.Topology)
+		rules := on.Rules
 		if on.LeftOut != "" {
-			suite.Add(report.Case{Name: r.Lock, Class: class, Skipped: &report.CaseMessage{Message: report.OneLine(on.LeftOut)}})
+			rules = []conformRule{{Rule: r.Lock, Result: ruleNA, Why: on.LeftOut}}
 		}
-		for _, rule := range on.Rules {
-			c, why := report.Case{Name: rule.Rule, Class: class}, &report.CaseMessage{Message: report.OneLine(rule.Why), Type: rule.Result}
+		took := 0.0
+		var cases []report.Case
+		for _, rule := range rules {
+			took += rule.TookS
+			c := report.Case{Name: rule.Rule, Class: report.OneLine("lockbench.conform." + on.Topology)}
+			why := &report.CaseMessage{Message: report.OneLine(rule.Why)}
 			switch rule.Result {
 			case ruleBroken:
-				c.Failure = why
+				why.Type, c.Failure = ruleBroken, why
 			case ruleUndecided:
-				c.Error = why
+				why.Type, c.Error = ruleUndecided, why
 			case ruleNA:
-				why.Type = ""
 				c.Skipped = why
 			}
+			cases = append(cases, c)
+		}
+		suite := report.NewSuite(fmt.Sprintf("lockbench conform %s on %s", r.Lock, on.Topology), took)
+		for _, c := range cases {
 			suite.Add(c)
 		}
 		suites = append(suites, suite)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/locktest"
@@ -22,32 +24,21 @@ import (
 func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.OnlyWaits,
-		Excused: maps.Clone(s.entry.Excused),
+		Excused: map[string]string{},
 	}
-	if subject.Excused == nil {
-		subject.Excused = make(map[string]string)
-	}
-	opened := &openedClients{}
+	maps.Copy(subject.Excused, s.entry.Excused)
 	if t != locks.None {
-		look := newLook(c, opened)
-		if look == nil {
-			subject.Quiet = false // rules that need it are left out
+		if able := c.Abilities(); able.Kept != nil && able.Orders[service.OrderFlush] != nil {
+			subject.Server = &look{c, able.Kept, able.Orders[service.OrderFlush]}
 		} else {
-			subject.Server = look
+			subject.Quiet = false // rules that need to look into servers are left out
 		}
 	}
 	if s.use.Own() {
 		subject.Excused["loss-notice"] = "the suite does not receive notices of guests"
 		subject.Excused["wait-cancelled"] = "the protocol cannot cancel a request"
 		subject.Excused["cancelled"] = "the protocol cannot cancel a request, and a request whose caller has given up is not sent"
-		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
-			client, err := c.Open(ctx, s.spec(id))
-			if err != nil {
-				return nil, err
-			}
-			opened.add(id)
-			return &guestLocker{client: client, id: id, of: s}, nil
-		}
+		subject.Open = func(ctx context.Context, id int) (locks.Locker, error) { return s.open(ctx, c, id) }
 		return subject, nil
 	}
 	if among, ok := c.(namespaced); ok {
@@ -58,18 +49,17 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 		return subject, err
 	}
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
-		// The lock is called as a library, with the environment of a client of this cluster.
-		at, client, err := borrow(ctx, c, id)
+		// The suite calls the lock as a library, in the environment of a client of this cluster.
+		var l locks.Locker
+		client, err := c.Open(ctx, world.ClientSpec{ID: id, Seed: 1, Opener: func(_ context.Context, at locks.Client) (_ locks.Locker, err error) {
+			at.Store.Dial = change(at.Store.Dial)
+			l, err = opener(ctx, at)
+			return l, err
+		}})
 		if err != nil {
 			return nil, err
 		}
-		opened.add(id)
-		at.Store.Dial = change(at.Store.Dial)
-		l, err := opener(ctx, at)
-		if err != nil {
-			return nil, errors.Join(err, client.Close(ctx))
-		}
-		return &borrowedLocker{l, client}, nil
+		return &libraryLocker{l, client}, nil
 	}
 	subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
 		return through(ctx, id, func(dial locktest.Dial) locktest.Dial { return dial })
@@ -80,58 +70,18 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	return subject, nil
 }
 
-// borrow opens a client of the cluster that does nothing, and returns the environment that the client got.
-func borrow(ctx context.Context, c world.Cluster, id int) (locks.Client, world.Client, error) {
-	var at locks.Client
-	client, err := c.Open(ctx, world.ClientSpec{ID: id, Seed: 1, Opener: func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		at = c
-		return idle{}, nil
-	}})
-	return at, client, err
-}
-
-// idle is a locker that is never used.
-type idle struct{}
-
-func (idle) Acquire(context.Context, locks.Request) (locks.Lease, error) {
-	return nil, locks.ErrUnsupported
-}
-
-func (idle) Close() error { return nil }
-
-// borrowedLocker closes its client when it is closed.
-type borrowedLocker struct {
+// libraryLocker also closes its client, which closes the lock a second time.
+type libraryLocker struct {
 	locks.Locker
 	client world.Client
 }
 
-func (l *borrowedLocker) Close() error {
+func (l *libraryLocker) Close() error {
 	err := l.Locker.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
 	defer cancel()
-	return errors.Join(err, l.client.Close(ctx))
-}
-
-// openedClients are the clients whose commands count.
-type openedClients struct {
-	mu  sync.Mutex
-	ids []int
-}
-
-func (o *openedClients) add(id int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ids = append(o.ids, id)
-}
-
-func (o *openedClients) names() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var names []string
-	for _, id := range o.ids {
-		names = append(names, history.ClientParty(id).String())
-	}
-	return names
+	_ = l.client.Close(ctx)
+	return err
 }
 
 // namespaced is a cluster whose servers also have other keys.
@@ -146,24 +96,14 @@ type look struct {
 	cluster world.Cluster
 	kept    func(context.Context) (map[string]time.Duration, error)
 	flush   service.Order
-	opened  *openedClients
 }
 
 var _ locktest.Server = (*look)(nil)
 
-// newLook returns nil if the service does not tell which keys it has.
-func newLook(c world.Cluster, opened *openedClients) *look {
-	servers := c.Abilities()
-	if servers.Kept == nil || servers.Orders[service.OrderFlush] == nil {
-		return nil
-	}
-	return &look{cluster: c, kept: servers.Kept, flush: servers.Orders[service.OrderFlush], opened: opened}
-}
-
 func (l *look) Commands(context.Context) (int, error) {
 	n := 0
-	for _, name := range l.opened.names() {
-		for _, count := range l.cluster.Requests(name) {
+	for id := range conformClients {
+		for _, count := range l.cluster.Requests(history.ClientParty(id).String()) {
 			n += count
 		}
 	}
@@ -189,39 +129,50 @@ func (l *look) Forget(ctx context.Context) error {
 // request. One rule requests a hundred grants of one guest at once.
 const requestLimit = 3 * locktest.Late
 
+// open opens a client of a guest.
+func (s *conformed) open(ctx context.Context, c world.Cluster, id int) (locks.Locker, error) {
+	client, err := c.Open(ctx, s.client(id))
+	if err != nil {
+		return nil, err
+	}
+	return &guestLocker{client: client, id: id, missteps: &s.missteps}, nil
+}
+
+// probe opens a guest and sends it one request, so that a guest that cannot be opened or never answers causes one error
+// instead of one for each rule.
+func (s *conformed) probe(ctx context.Context, c world.Cluster) error {
+	l, err := s.open(ctx, c, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // the rules also ignore the result
+	limited, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	lease, err := l.Acquire(limited, locks.Request{Keys: []string{"probe"}})
+	if limited.Err() != nil {
+		return fmt.Errorf("the guest has not answered its first request within %v: %w", requestLimit, cmp.Or(err, limited.Err()))
+	}
+	if err == nil {
+		_ = lease.Release(limited)
+	}
+	return nil
+}
+
 // guestLocker is a guest as a locker.
 type guestLocker struct {
 	client   world.Client
 	id       int
-	of       *conformed
+	missteps *trial.Missteps
 	sessions atomic.Int64
 	closed   atomic.Bool
-}
-
-// ask sends a request with a time limit. A guest that does not answer its first request ends the suite, because every
-// other rule would also wait in vain.
-func (g *guestLocker) ask(ctx context.Context, wait time.Duration, send func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, requestLimit+wait)
-	defer cancel()
-	err := send(limited)
-	switch {
-	case limited.Err() == nil || ctx.Err() != nil:
-		g.of.answered.Store(true)
-	case !g.of.answered.Load():
-		g.of.silent.Store(true)
-		g.of.silence(fmt.Errorf("the guest has not answered its first request within %v: %w", requestLimit+wait, err))
-	}
-	return err
 }
 
 func (g *guestLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	session := fmt.Sprintf("%d.%d", g.id, g.sessions.Add(1))
 	start := time.Now()
-	var grant guest.Grant
-	err := g.ask(ctx, r.Wait, func(ctx context.Context) (err error) {
-		grant, err = g.client.Conn().Acquire(ctx, session, r)
-		return err
-	})
+	ctx, cancel := context.WithTimeout(ctx, requestLimit+r.Wait)
+	defer cancel()
+	grant, err := g.client.Conn().Acquire(ctx, session, r)
 	lease := &guestLease{locker: g, session: session}
 	switch {
 	case errors.Is(err, guest.ErrBadRequest):
@@ -249,12 +200,9 @@ func (g *guestLocker) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), locktest.Late)
 	defer cancel()
-	if g.of.silent.Load() {
-		cancel() // kills it at once
-	}
 	gone := g.client.Conn().Err() != nil
 	err := g.client.Close(ctx)
-	g.of.missteps.Heard(g.id, g.client, gone)
+	g.missteps.Heard(g.id, g.client, gone)
 	return err
 }
 
@@ -269,18 +217,16 @@ type guestLease struct {
 }
 
 func (l *guestLease) Release(ctx context.Context) error {
-	return l.locker.ask(ctx, 0, func(ctx context.Context) error {
-		return l.locker.client.Conn().Release(ctx, l.session)
-	})
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	return l.locker.client.Conn().Release(ctx, l.session)
 }
 
 func (l *guestLease) Renew(ctx context.Context, ttl time.Duration) error {
 	start := time.Now()
-	var until *time.Duration
-	err := l.locker.ask(ctx, 0, func(ctx context.Context) (err error) {
-		until, err = l.locker.client.Conn().Renew(ctx, l.session, ttl)
-		return err
-	})
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	until, err := l.locker.client.Conn().Renew(ctx, l.session, ttl)
 	if err == nil && until != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -77,14 +77,11 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if err != nil {
 		return x, err
 	}
-	uses, err := scenarios.ParseLock(lock, s.Locks...)
+	use, err := scenarios.ParseLock("--lock", lock, s.Locks...)
 	if err != nil {
 		return x, err
 	}
-	switch {
-	case len(uses) != 1:
-		return x, usagef("--lock: explore searches for one lock at a time, and %q names %d", lock, len(uses))
-	case uses[0].Command != "":
+	if use.Command != "" {
 		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
 	}
 	if err := inRange(c, "parallel", parallel, math.MaxInt); err != nil {
@@ -104,7 +101,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	}
 	x.Parallel = parallel
 	x.Job, err = run.Prepare(c.Context(), run.Options{
-		Scenario: s, Locks: uses, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: versionLine(),
+		Scenario: s, Locks: []scenarios.LockUse{use}, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: versionLine(),
 	})
 	return x, err
 }
