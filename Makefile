@@ -138,8 +138,8 @@ determinism-modules: ## the same where WebAssembly takes part: trials that are o
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 3h -count 1 -v -run '^(TestWholeSimulationAsAModule|TestModuleDeterminism)$$' ./internal/trial/
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 3h -count 1 -v -run '^TestModulesReplay$$' ./libraries/
 
-alike: ## do modules and goroutines of one lock get the same verdicts, and does a stock failover client as a module never freeze: MODULE_SEEDS seeds of each scenario (hours with 200)
-	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 12h -count 1 -v -run '^TestModuleBreaksAlike$$' ./examples/go-lock/
+alike: ## do WASM guests and goroutines of one lock get the same verdicts, and does a stock failover client as a WASM guest never freeze: MODULE_SEEDS seeds of each scenario (hours with 200)
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 12h -count 1 -v -run '^TestModuleBreaksAlike$$' ./internal/trial/
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 12h -count 1 -v -run '^TestStockFailoverClientNeverFreezes$$' ./libraries/
 
 bench-checker: ## how fast histories are judged, against the goals and against porcupine, in one run, and what judging costs when there is much of one thing (ten minutes; PART=cost FLAGS='-case renewals' for less)

@@ -1,9 +1,8 @@
-package mylock_test
+package trial_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -11,14 +10,7 @@ import (
 	"lockbench/internal/testing/trialtest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	trialtest.RemoveProgram()
-	os.Exit(code)
-}
-
-// verdictSeeds is how many seeds of each scenario are compared; LOCKBENCH_SEEDS needs
-// others.
+// verdictSeeds is the number of seeds of TestModuleBreaksAlike, unless LOCKBENCH_SEEDS is set.
 const verdictSeeds = 1
 
 // TestModuleBreaksAlike checks that a lock breaks in WASM guests as it does in goroutines. It
@@ -26,10 +18,13 @@ const verdictSeeds = 1
 func TestModuleBreaksAlike(t *testing.T) {
 	seeds := trialtest.Seeds(t, verdictSeeds)
 	locks := "set-nx,same=wasm:" + trialtest.SetNX(t)
-	if len(seeds) == verdictSeeds { // hours of seeds are for what can be compared exactly
-		locks += ",mine=wasm:" + trialtest.Module(t)
+	compared := []string{"failover", "pause-client"}
+	if len(seeds) == verdictSeeds {
+		locks += ",mine=wasm:" + trialtest.Module(t) // its verdicts may differ for some seeds
+	} else {
+		compared = append(compared, "crash-restart", "mixed")
 	}
-	for _, scenario := range []string{"failover", "pause-client", "crash-restart", "mixed"} {
+	for _, scenario := range compared {
 		alike, of := 0, map[string]int{}
 		for _, seed := range seeds {
 			verdicts := simulated(t, scenario, seed, locks)
@@ -39,12 +34,12 @@ func TestModuleBreaksAlike(t *testing.T) {
 			}
 			of[verdicts[0]]++
 			if differ {
-				// In mixed the plan strikes at whatever holds at that moment, which differs.
+				// In mixed the faults hit the clients that hold at that moment, and these differ.
 				report := t.Errorf
 				if scenario == "mixed" {
 					report = t.Logf
 				}
-				report("%s, seed %d: as goroutines and as modules %q", scenario, seed, verdicts)
+				report("%s, seed %d: as goroutines and as WASM guests %q", scenario, seed, verdicts)
 				continue
 			}
 			alike++
@@ -53,10 +48,10 @@ func TestModuleBreaksAlike(t *testing.T) {
 	}
 }
 
-// Clocks of clients that are modules: a wall clock that jumps is nothing to a lock that
-// leaves the time to the server, and a slow client believes in its lease for too long.
-// Goroutines could not show that, and get no verdict.
-func TestModuleClocks(t *testing.T) {
+// TestModuleClockFaults shifts the clocks of WASM guests. A wall clock that jumps does not matter to a lock that uses the
+// time of the server, and a client with a slow clock believes in its lease for too long. Goroutines have no clocks of their
+// own, so their verdict is unknown.
+func TestModuleClockFaults(t *testing.T) {
 	locks := "set-nx,mine=wasm:" + trialtest.Module(t)
 	for scenario, want := range map[string][]string{
 		"client-clock": {"valid ", "valid "},
@@ -68,12 +63,12 @@ func TestModuleClocks(t *testing.T) {
 	}
 }
 
-// simulated are the verdicts of locks, in their order.
+// simulated returns the verdicts of locks in their order.
 func simulated(t *testing.T, scenario string, seed int, locks string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", scenario, "--world", "sim", "--seed", fmt.Sprint(seed),
 		"--episodes", "1", "--locks", locks, "--out", t.TempDir(), "--json")
-	text, _ := cmd.Output() // its exit code is that of locks that break
+	text, _ := cmd.Output() // the exit code is that of violated locks
 	var result struct {
 		Locks []struct{ Verdict, Class, Error string }
 	}
