@@ -79,7 +79,6 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 	fl.StringSliceVar(&f.topologies, "topology", nil, "only these topologies (default: all of the lock that the world has)")
 	fl.BoolVar(&f.json, "json", false, "print the results as JSON on stdout")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this file, too, as JUnit XML: one case for each rule")
-	completeList(c, "topology", topologyNames)
 	return c
 }
 
@@ -214,7 +213,7 @@ func (s *conformed) place(only []string, there *external.Options) error {
 		}
 		*all = []locks.Topology{topology}
 	}
-	known := namesOf(*all, func(t locks.Topology) string { return string(t) })
+	known := mapped(*all, topologyName)
 	for _, name := range only {
 		if !slices.Contains(known, name) {
 			return usagef("--topology: %s does not run on %q; %s", s.entry.Name, name, didYouMean(name, known))

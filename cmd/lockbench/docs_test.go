@@ -150,7 +150,7 @@ func TestRecommendedListsExist(t *testing.T) {
 					continue // a sentence goes on after "lockbench list"
 				}
 				seen++
-				if _, ok := findKind(found[1]); !ok {
+				if _, err := chooseKinds(found[1:]); err != nil {
 					t.Errorf("%s: %q, which is wrong usage", path, found[0])
 				}
 			}

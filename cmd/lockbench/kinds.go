@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,10 +10,12 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/run"
+	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
+	"lockbench/service"
 	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
@@ -20,43 +23,24 @@ import (
 // kind is one kind of names that list prints.
 type kind struct {
 	one, list string // "lock", "locks"
-	many      bool   // there are too many names to list them next to those of other kinds
 	names     func() []named
 }
 
-// all returns the names of this kind.
-func (k kind) all() []string { return namesOf(k.names(), func(n named) string { return n.Name }) }
-
-// find finds a name of this kind.
-func (k kind) find(name string) (named, bool) {
-	all := k.names()
-	i := slices.IndexFunc(all, func(n named) bool { return n.Name == name })
-	if i < 0 {
-		return named{}, false
-	}
-	return all[i], true
-}
-
-// findKind finds a kind by the word for its list.
-func findKind(list string) (kind, bool) {
-	all := kinds()
-	i := slices.IndexFunc(all, func(k kind) bool { return k.list == list })
-	if i < 0 {
-		return kind{}, false
-	}
-	return all[i], true
+// kindOf makes a kind of a list of values.
+func kindOf[T any](one, list string, all func() []T, name func(T) named) kind {
+	return kind{one, list, func() []named { return mapped(all(), name) }}
 }
 
 // kindNames returns the words for all lists.
-func kindNames() []string { return namesOf(kinds(), func(k kind) string { return k.list }) }
+func kindNames() []string { return mapped(kinds(), func(k kind) string { return k.list }) }
 
-// namesOf returns the name of each element.
-func namesOf[T any](all []T, name func(T) string) []string {
-	names := make([]string, len(all))
+// mapped applies a function to each element.
+func mapped[T, U any](all []T, to func(T) U) []U {
+	results := make([]U, len(all))
 	for i, one := range all {
-		names[i] = name(one)
+		results[i] = to(one)
 	}
-	return names
+	return results
 }
 
 // named is a name with its description.
@@ -78,113 +62,94 @@ type named struct {
 // kinds returns all kinds in the order in which list prints them.
 func kinds() []kind {
 	return []kind{
-		{one: "scenario", list: "scenarios", names: namedScenarios},
-		{one: "lock", list: "locks", names: namedLocks},
-		{one: "library", list: "libraries", names: namedLibraries},
-		{one: "fault", list: "faults", names: namedFaults},
-		{one: "workload", list: "workloads", names: namedWorkloads},
-		{one: "checker", list: "checkers", names: namedCheckers},
-		{one: "rule", list: "rules", many: true, names: namedRules},
-		{one: "world", list: "worlds", names: namedWorlds},
-		{one: "service", list: "services", names: namedServices},
-		{one: "role", list: "roles", names: func() []named { return namedWords(nemesis.RolesOf(services.All())) }},
-		{one: "moment", list: "moments", names: func() []named { return namedWords(nemesis.Moments) }},
-		{one: "link", list: "links", names: func() []named { return namedWords(nemesis.Links) }},
-		{one: "setting", list: "settings", many: true, names: namedSettings},
-		{one: "mutant", list: "mutants", many: true, names: namedMutants},
+		kindOf("scenario", "scenarios", scenarios.Names, namedScenario),
+		kindOf("lock", "locks", func() []catalog.Lock { return ownLocks(true) }, namedLock),
+		kindOf("library", "libraries", func() []catalog.Lock { return ownLocks(false) }, namedLock),
+		kindOf("fault", "faults", nemesis.All, namedFault),
+		kindOf("workload", "workloads", workloads.All, namedWorkload),
+		kindOf("checker", "checkers", checker.Checks, func(c checker.Check) named { return named{Name: c.Name, About: c.About} }),
+		kindOf("rule", "rules", checker.Rules, func(r checker.Rule) named {
+			return named{Name: r.Name, About: r.About, Notes: "a finding of " + r.Check}
+		}),
+		kindOf("world", "worlds", func() []world.World { return run.Worlds(run.WorldOptions{}) }, namedWorld),
+		kindOf("service", "services", services.All, namedService),
+		kindOf("role", "roles", func() []nemesis.Word { return nemesis.RolesOf(services.All()) }, namedWord),
+		kindOf("moment", "moments", func() []nemesis.Word { return nemesis.Moments }, namedWord),
+		kindOf("link", "links", func() []nemesis.Word { return nemesis.Links }, namedWord),
+		{"setting", "settings", namedSettings},
+		kindOf("mutant", "mutants", catalog.Mutants, namedLock),
 	}
 }
 
-func namedWords(words []nemesis.Word) []named {
-	var all []named
-	for _, w := range words {
-		all = append(all, named{Name: w.Name, About: w.About})
+func namedWord(w nemesis.Word) named { return named{Name: w.Name, About: w.About} }
+
+func namedScenario(name string) named {
+	n := named{Name: name}
+	if s, err := scenarios.Load(name); err == nil {
+		n.About = strings.Join(strings.Fields(s.About), " ")
 	}
-	return all
+	return n
 }
 
-func namedScenarios() []named {
-	var all []named
-	for _, name := range scenarios.Names() {
-		about := ""
-		if s, err := scenarios.Load(name); err == nil {
-			about = strings.Join(strings.Fields(s.About), " ")
-		}
-		all = append(all, named{Name: name, About: about})
+// ownLocks returns lockbench's own locks, or the libraries.
+func ownLocks(own bool) []catalog.Lock {
+	return slices.DeleteFunc(catalog.All(), func(l catalog.Lock) bool { return (l.Library == nil) != own })
+}
+
+func topologyName(t locks.Topology) string { return string(t) }
+
+func namedLock(l catalog.Lock) named {
+	note := "on " + strings.Join(mapped(l.Topologies, topologyName), ", ")
+	if slices.Equal(l.Topologies, []locks.Topology{locks.None}) {
+		note = "needs no server"
 	}
-	return all
-}
-
-func namedLocks() []named { return namedOf(func(l catalog.Lock) bool { return l.Library == nil }) }
-
-func namedLibraries() []named {
-	return namedOf(func(l catalog.Lock) bool { return l.Library != nil })
-}
-
-// namedMutants returns the mutants.
-func namedMutants() []named { return namedAmong(catalog.Mutants()) }
-
-func namedOf(takes func(catalog.Lock) bool) []named {
-	return namedAmong(slices.DeleteFunc(catalog.All(), func(l catalog.Lock) bool { return !takes(l) }))
-}
-
-func namedAmong(among []catalog.Lock) []named {
-	var all []named
-	for _, l := range among {
-		var on []string
-		for _, t := range l.Topologies {
-			on = append(on, string(t))
-		}
-		note := "on " + strings.Join(on, ", ")
-		if slices.Equal(l.Topologies, []locks.Topology{locks.None}) {
-			note = "needs no server"
-		}
-		if lib := l.Library; lib != nil {
-			note += fmt.Sprintf("; %s; it says (%s): %s", lib.Version, lib.Where, lib.Says)
-			for _, folder := range lib.Guests {
-				if _, err := run.Guest(folder); err != nil {
-					note += fmt.Sprintf("; %s is not built (make guests)", folder)
-				}
+	if lib := l.Library; lib != nil {
+		note += fmt.Sprintf("; %s; it says (%s): %s", lib.Version, lib.Where, lib.Says)
+		for _, folder := range lib.Guests {
+			if _, err := run.Guest(folder); err != nil {
+				note += fmt.Sprintf("; %s is not built (make guests)", folder)
 			}
 		}
-		var options []string
-		for _, o := range l.Options() {
-			options = append(options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
-		}
-		n := named{Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims), Options: options}
-		if w := l.Wrong; w != nil {
-			n.Notes += fmt.Sprintf("; bug %s; shown by %s as %s; its original is %s", w.Bug, w.Scenario, w.Class, w.Original)
-			n.Scenario, n.Class, n.Original = w.Scenario, w.Class, w.Original
-		}
-		all = append(all, n)
 	}
-	return all
+	n := named{Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims)}
+	for _, o := range l.Options() {
+		n.Options = append(n.Options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
+	}
+	if w := l.Wrong; w != nil {
+		n.Notes += fmt.Sprintf("; bug %s; shown by %s as %s; its original is %s", w.Bug, w.Scenario, w.Class, w.Original)
+		n.Scenario, n.Class, n.Original = w.Scenario, w.Class, w.Original
+	}
+	return n
 }
 
-func namedFaults() []named {
-	var all []named
-	for _, f := range nemesis.All() {
-		note := "strikes a role"
-		if f.Link {
-			note = "strikes links"
-		}
-		n := named{Name: f.Name, About: f.About, Notes: note}
-		for _, k := range f.Keys {
-			takes := strings.ReplaceAll(k.Takes, "|", ", ")
-			switch {
-			case k.Needed:
-				takes += ", required"
-			case k.Default != "":
-				takes += ", default " + k.Default
-			}
-			n.Options = append(n.Options, fmt.Sprintf("%s (%s): %s", k.Name, takes, k.About))
-		}
-		for _, step := range append([]nemesis.Step{f.Try}, f.Also...) {
-			n.Examples = append(n.Examples, stepText(f.Name, step))
-		}
-		all = append(all, n)
+// claimed returns the capabilities of a lock by their names in the hello of a guest.
+func claimed(c locks.Claims) []string {
+	var claims map[string]bool
+	if text, err := json.Marshal(c); err == nil {
+		_ = json.Unmarshal(text, &claims)
 	}
-	return all
+	return slices.Sorted(maps.Keys(claims))
+}
+
+func namedFault(f nemesis.Entry) named {
+	n := named{Name: f.Name, About: f.About, Notes: "strikes a role"}
+	if f.Link {
+		n.Notes = "strikes links"
+	}
+	for _, k := range f.Keys {
+		takes := strings.ReplaceAll(k.Takes, "|", ", ")
+		switch {
+		case k.Needed:
+			takes += ", required"
+		case k.Default != "":
+			takes += ", default " + k.Default
+		}
+		n.Options = append(n.Options, fmt.Sprintf("%s (%s): %s", k.Name, takes, k.About))
+	}
+	for _, step := range append([]nemesis.Step{f.Try}, f.Also...) {
+		n.Examples = append(n.Examples, stepText(f.Name, step))
+	}
+	return n
 }
 
 // stepText writes a step of a scenario in one line.
@@ -205,62 +170,26 @@ func stepText(fault string, s nemesis.Step) string {
 	return strings.Join(keys, ", ")
 }
 
-func namedWorkloads() []named {
-	var all []named
-	for _, w := range workloads.All() {
-		var needs []string
-		for _, n := range w.Needs {
-			needs = append(needs, n.What)
-		}
-		n := named{Name: w.Name, About: w.About}
-		if len(needs) > 0 {
-			n.Notes = "asks a lock for " + strings.Join(needs, "; ")
-		}
-		all = append(all, n)
+func namedWorkload(w workloads.Entry) named {
+	n := named{Name: w.Name, About: w.About}
+	for _, need := range w.Needs {
+		n.Notes = strings.TrimPrefix(n.Notes+"; asks a lock for "+need.What, "; ")
 	}
-	return all
+	return n
 }
 
-func namedCheckers() []named {
-	var all []named
-	for _, c := range checker.Checks() {
-		all = append(all, named{Name: c.Name, About: c.About})
-	}
-	return all
+func namedWorld(w world.World) named {
+	d := w.Describe()
+	return named{Name: w.Name(), About: d.What, Notes: fmt.Sprintf(
+		"for each lock at most %d clients (%s) and %d servers (%s)", d.Clients.Max, d.Clients.Why, d.Servers.Max, d.Servers.Why)}
 }
 
-// namedRules returns the rules of findings.
-func namedRules() []named {
-	var all []named
-	for _, r := range checker.Rules() {
-		all = append(all, named{Name: r.Name, About: r.About, Notes: "a finding of " + r.Check})
+func namedService(s *service.Service) named {
+	topologies := mapped(s.Topologies, func(t service.Topology) string { return string(t.Name) })
+	return named{
+		Name: s.Name, About: s.Needs.Command() + " of version " + s.Needs.Least + " or newer",
+		Notes: "topologies " + strings.Join(topologies, ", "),
 	}
-	return all
-}
-
-func namedWorlds() []named {
-	var all []named
-	for _, w := range run.Worlds(run.WorldOptions{}) {
-		d := w.Describe()
-		all = append(all, named{Name: w.Name(), About: d.What, Notes: fmt.Sprintf(
-			"for each lock at most %d clients (%s) and %d servers (%s)", d.Clients.Max, d.Clients.Why, d.Servers.Max, d.Servers.Why)})
-	}
-	return all
-}
-
-func namedServices() []named {
-	var all []named
-	for _, s := range services.All() {
-		var forms []string
-		for _, t := range s.Topologies {
-			forms = append(forms, string(t.Name))
-		}
-		all = append(all, named{
-			Name: s.Name, About: s.Needs.Command() + " of version " + s.Needs.Least + " or newer",
-			Notes: "topologies " + strings.Join(forms, ", "),
-		})
-	}
-	return all
 }
 
 // namedSettings returns the settings of all services. Notes say why a scenario cannot set the others.
@@ -278,22 +207,4 @@ func namedSettings() []named {
 	}
 	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(a.Name, b.Name) })
 	return all
-}
-
-// claimed describes the capabilities of a lock.
-func claimed(c locks.Claims) []string {
-	var words []string
-	for _, claim := range []struct {
-		made bool
-		word string
-	}{
-		{c.Bounded, "leases end by themselves"}, {c.Renewed, "keeps leases alive"}, {c.Session, "holds end with the connection"}, {c.Watched, "tells of a loss"},
-		{c.Fenced, "fencing tokens"}, {c.Waits, "waits"}, {c.Fair, "fair"}, {c.Reentrant, "re-entrant"},
-		{c.Shared, "can be shared"}, {c.Several, "several names at once"}, {c.Strict, "refuses only what is held"},
-	} {
-		if claim.made {
-			words = append(words, claim.word)
-		}
-	}
-	return words
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/shellword"
 	"lockbench/scenarios"
 )
 
@@ -23,8 +22,8 @@ func newListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [KIND [NAME]]",
 		Short: "List scenarios, locks, faults and other names, or print one in full",
-		Long: `list prints one line for each name that a scenario or a command line can use. With a
-KIND it prints the names of that kind:
+		Long: `list prints the kinds of names that a scenario or a command line can use. With a KIND
+it prints one line for each name of that kind:
 ` + "  " + report.Wrap(strings.Join(kindNames(), ", "), 2, 85) + `.
 With a NAME it prints the YAML of a scenario, and the description, options and
 capabilities of anything else.`,
@@ -33,19 +32,13 @@ capabilities of anything else.`,
   lockbench list scenarios failover > mine.yaml
   lockbench list roles 'half the clients'
   lockbench list faults --json`,
-		Args:              listArgs,
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
+			chosen, err := chooseKinds(args)
+			if err != nil {
+				return err
+			}
 			out := c.OutOrStdout()
-			chosen := kinds()
-			if len(args) > 0 {
-				k, _ := findKind(args[0]) // checked by listArgs
-				chosen = []kind{k}
-			}
-			if len(args) == 2 {
-				n, _ := chosen[0].find(args[1]) // also checked by listArgs
-				chosen[0].names = func() []named { return []named{n} }
-			}
 			switch {
 			case asJSON:
 				lists := make(map[string][]named)
@@ -55,51 +48,44 @@ capabilities of anything else.`,
 				e := json.NewEncoder(out)
 				e.SetIndent("", " ")
 				return e.Encode(lists)
-			case len(args) == 2:
-				return printNamed(out, chosen[0])
+			case len(args) == 0:
+				return printTable(out, mapped(chosen, func(k kind) named {
+					return named{Name: k.list, About: fmt.Sprintf("%d names: lockbench list %s", len(k.names()), k.list)}
+				}))
+			case len(args) == 1:
+				return printTable(out, chosen[0].names())
 			}
-			return printLists(out, chosen, len(args) == 0)
+			return printNamed(out, chosen[0])
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with everything that is known of each name")
 	return c
 }
 
-// listArgs accepts a kind, and a name of that kind.
-func listArgs(c *cobra.Command, args []string) error {
+// chooseKinds returns all kinds, the kind that args name, or that kind with one name.
+func chooseKinds(args []string) ([]kind, error) {
+	all := kinds()
 	if len(args) == 0 {
-		return nil
+		return all, nil
 	}
-	k, known := findKind(args[0])
-	switch {
-	case !known:
-		if calls := listCalls(args[0]); len(calls) > 0 {
-			return usagef("there is no list of %q; use: %s", args[0], strings.Join(calls, ", or: "))
+	i := slices.Index(kindNames(), args[0])
+	if i < 0 {
+		return nil, usagef("there is no list of %q; %s", args[0], didYouMean(args[0], kindNames()))
+	}
+	if len(args) > 2 {
+		return nil, usagef("list takes one kind and one name and got %d arguments: %s; see lockbench list --help", len(args), strings.Join(args, " "))
+	}
+	k := all[i]
+	if len(args) == 2 {
+		names := k.names()
+		known := mapped(names, func(n named) string { return n.Name })
+		i := slices.Index(known, args[1])
+		if i < 0 {
+			return nil, usagef("no %s is called %q; %s", k.one, args[1], didYouMean(args[1], known))
 		}
-		return usagef("there is no list of %q; %s", args[0], didYouMean(args[0], kindNames()))
-	case len(args) > 2:
-		return usagef("list takes one kind and one name and got %d arguments: %s; see lockbench list --help", len(args), strings.Join(args, " "))
-	case len(args) == 1:
-		return nil
+		k.names = func() []named { return names[i : i+1] }
 	}
-	if _, found := k.find(args[1]); !found {
-		if calls := listCalls(args[1]); len(calls) > 0 {
-			return usagef("no %s is called %q; use: %s", k.one, args[1], strings.Join(calls, ", or: "))
-		}
-		return usagef("no %s is called %q; %s", k.one, args[1], didYouMean(args[1], k.all()))
-	}
-	return nil
-}
-
-// listCalls returns the command lines that print a name, one for each kind that has it.
-func listCalls(name string) []string {
-	var calls []string
-	for _, k := range kinds() {
-		if _, found := k.find(name); found {
-			calls = append(calls, "lockbench list "+k.list+" "+shellword.Quote(name))
-		}
-	}
-	return calls
+	return []kind{k}, nil
 }
 
 // completeNames completes a kind, and a name of that kind.
@@ -107,33 +93,29 @@ func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 	if len(args) == 0 {
 		return kindNames(), cobra.ShellCompDirectiveNoFileComp
 	}
-	k, known := findKind(args[0])
-	if !known || len(args) > 1 {
+	chosen, err := chooseKinds(args)
+	if err != nil || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return k.all(), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeScenarios offers the embedded scenarios, and files.
-func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return scenarios.Names(), cobra.ShellCompDirectiveDefault
+	return mapped(chosen[0].names(), func(n named) string { return n.Name }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // printNamed prints one name in full.
 func printNamed(w io.Writer, k kind) error {
 	n := k.names()[0]
-	if source, ok := scenarios.Find(n.Name); ok && k.list == "scenarios" {
+	if k.list == "scenarios" {
+		source, _ := scenarios.Find(n.Name)
 		_, err := w.Write(source)
 		return err
 	}
 	lines := []string{k.one + " " + n.Name}
 	add := func(indent int, text string) {
-		lines = append(lines, strings.Repeat(" ", indent)+report.Wrap(text, indent, columns))
+		if text != "" {
+			lines = append(lines, strings.Repeat(" ", indent)+report.Wrap(text, indent, columns))
+		}
 	}
 	add(2, n.About)
-	if n.Notes != "" {
-		add(2, n.Notes)
-	}
+	add(2, n.Notes)
 	if len(n.Claims) > 0 {
 		add(2, "claims: "+strings.Join(n.Claims, ", "))
 	}
@@ -151,57 +133,19 @@ func printNamed(w io.Writer, k kind) error {
 	return err
 }
 
-// printLists prints one line for each name. If it prints all lists together, it only counts the names of long lists.
-func printLists(w io.Writer, chosen []kind, together bool) error {
-	for i, k := range chosen {
-		all := k.names()
-		if len(chosen) > 1 {
-			if i > 0 {
-				_, _ = fmt.Fprintln(w)
-			}
-			_, _ = fmt.Fprintln(w, strings.ToUpper(k.list))
-		}
-		if together && k.many {
-			_, _ = fmt.Fprintf(w, "%d names; lockbench list %s prints them\n", len(all), k.list)
-			continue
-		}
-		widest := 0
-		for _, n := range all {
-			widest = max(widest, len(n.Name))
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, n := range all {
-			_, _ = fmt.Fprintf(t, "%s\t%s\n", n.Name, short(n.About, columns-widest-2))
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+// printTable prints one line for each name, with as much of the first sentence about it as fits.
+func printTable(w io.Writer, all []named) error {
+	widest := 0
+	for _, n := range all {
+		widest = max(widest, len(n.Name))
 	}
-	return nil
-}
-
-// short returns the first sentence of a text, or as many of its clauses as fit.
-func short(text string, width int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	for _, end := range []string{". ", "? "} {
-		if i := strings.Index(text, end); i >= 0 {
-			text = text[:i+1]
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, n := range all {
+		about, _, _ := strings.Cut(n.About, ". ")
+		if text := []rune(about); len(text) > columns-widest-2 {
+			about = string(text[:columns-widest-3]) + "…"
 		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\n", n.Name, about)
 	}
-	if len([]rune(text)) <= width {
-		return text
-	}
-	for _, ends := range [][]string{{"; "}, {": ", ", "}} {
-		fits := ""
-		for i := range text {
-			ended := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(text[i:], end) })
-			if ended && len([]rune(text[:i])) <= width {
-				fits = text[:i]
-			}
-		}
-		if fits != "" {
-			return fits
-		}
-	}
-	return string([]rune(text)[:width-1]) + "…"
+	return t.Flush()
 }

@@ -220,7 +220,7 @@ func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	if m, err = campaign.Read(f.resume); err != nil {
 		return nil, usageError{err.Error()}
 	}
-	f.worlds, f.given = strings.Join(namesOf(m.Worlds, func(w campaign.World) string { return w.World }), ","), m.Servers
+	f.worlds, f.given = strings.Join(mapped(m.Worlds, func(w campaign.World) string { return w.World }), ","), m.Servers
 	return m, nil
 }
 

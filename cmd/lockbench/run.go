@@ -91,9 +91,6 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.StringArrayVar(&f.faults, "fault", nil, "inject this fault instead of the faults of the scenario, for example 'kill: master, for: 2s', and report when it took effect and healed; locks are expected to be valid; may be repeated")
 	fl.BoolVar(&f.noFaults, "no-faults", false, "inject no faults: shows how the locks behave without them")
 	completeList(c, "locks", catalog.Names)
-	_ = c.RegisterFlagCompletionFunc("fault", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return completeFault(typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
 }
 
 // runOptions returns the options of the run without its world.
@@ -225,4 +222,4 @@ func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) strin
 	return again(c, []string{scenario}, put{"world", w.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 }
 
-func worldNames() []string { return namesOf(run.Worlds(run.WorldOptions{}), world.World.Name) }
+func worldNames() []string { return mapped(run.Worlds(run.WorldOptions{}), world.World.Name) }

@@ -119,5 +119,5 @@ func knownService(name string) error {
 }
 
 func serviceNames() []string {
-	return namesOf(services.All(), func(s *service.Service) string { return s.Name })
+	return mapped(services.All(), func(s *service.Service) string { return s.Name })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAreCaught checks that each wrong lock is caught by the scenario for its mistake, and
-// passes without faults. `lockbench list` prints the scenarios.
+// passes without faults. `lockbench list scenarios` prints the names.
 func TestAreCaught(t *testing.T) {
 	for _, test := range []struct {
 		name     string
