@@ -1,5 +1,5 @@
-// Package output runs programs and reads what they write, up to a limit. A program that a
-// user names may be any program, and one that writes without end must not fill the memory.
+// Package output runs programs and reads their output up to a limit. A program that the user
+// names may write without end, and must not fill the memory.
 package output
 
 import (
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// limit is how much of a program's output is read. Programs that are asked for their version,
-// or that set something up, write less than a page.
+// limit bounds the output in bytes. Programs that print their version or that set something up
+// write less than a page.
 const limit = 1 << 20
 
-// after is how long a pipe is read when the program has ended: a process that it has left
-// behind may hold the pipe open.
+// after bounds the reading of a pipe after the end of the program, because a child of the program
+// may keep the pipe open.
 const after = 5 * time.Second
 
-// ErrTooLong means that a program wrote more than is read, and was ended.
-var ErrTooLong = errors.New("it wrote more than 1 MiB, and was ended")
+// ErrTooLong means that a program wrote more than the limit and was killed.
+var ErrTooLong = errors.New("it wrote more than 1 MiB and was killed")
 
 // Stdout runs a command to its end and returns its standard output. If the command fails, the
-// error has the standard error as that of [exec.Cmd.Output] does.
+// error contains the standard error, like the error of [exec.Cmd.Output].
 func Stdout(cmd *exec.Cmd) ([]byte, error) {
 	var out, complaints buffer
 	err := run(cmd, &out, &complaints)
@@ -52,7 +52,7 @@ func run(cmd *exec.Cmd, out, complaints *buffer) error {
 	return err
 }
 
-// buffer keeps the first bytes that are written to it, and calls full when there are more.
+// buffer keeps the first bytes that are written to it, and calls full if there are more.
 // Package exec never writes to it from two goroutines, even if it takes both streams.
 type buffer struct {
 	b       bytes.Buffer

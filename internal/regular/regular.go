@@ -1,5 +1,5 @@
-// Package regular opens files that a user has named, or that stand where lockbench's own
-// would. To open or to read a named pipe may take for ever, and so may a device.
+// Package regular opens files with names from the user or in folders that the user may change. Opening
+// or reading a named pipe or a device may take forever.
 package regular
 
 import (
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ErrNot means that a name is not that of a regular file.
+// ErrNot means that a file is not regular.
 var ErrNot = errors.New("not a regular file")
 
-// notRegular says what a file is instead.
+// notRegular is the kind of a file that is not regular.
 type notRegular string
 
 func (n notRegular) Error() string { return "it is " + string(n) + ", and not a regular file" }
@@ -30,7 +30,7 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// Is reports whether a name is that of a regular file.
+// Is reports whether there is a regular file with this name.
 func Is(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -60,7 +60,7 @@ func check(name string) error {
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil // to open it says so
+		return nil // os.Open returns this error
 	}
 	is := ""
 	switch mode := info.Mode(); {

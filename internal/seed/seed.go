@@ -1,6 +1,5 @@
-// Package seed splits a run's one seed into sources of chance, one for each
-// consumer by its name ("client/3", "plan/1/2"), so that a new consumer does not
-// shift what the others draw.
+// Package seed splits the seed of a run into a source of randomness for each consumer, by its
+// name ("client/3", "plan/1/2"), so that a new consumer does not change what the others draw.
 package seed
 
 import (
@@ -8,12 +7,12 @@ import (
 	"math/rand/v2"
 )
 
-// Rand is the source of chance of the consumer called name.
+// Rand returns the source of randomness of the consumer called name.
 func Rand(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, Derive(seed, name)))
 }
 
-// Derive is a seed of its own for the consumer called name.
+// Derive returns the seed of the consumer called name.
 func Derive(seed uint64, name string) uint64 {
 	h := fnv.New64a()
 	// A hash never fails to write.

@@ -1,5 +1,5 @@
-// Package shellword quotes words for a shell, so that a command that lockbench prints can
-// be copied and run, whatever the names of files and locks in it are.
+// Package shellword quotes words for a shell, so that users can copy and run the commands that
+// lockbench prints, whatever names of files and locks they contain.
 package shellword
 
 import (
@@ -9,9 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Quote returns a word as a shell takes it: bare if nothing in it has a meaning to a
-// shell, in single quotes otherwise. A word with characters that a terminal would obey
-// becomes $'...', which bash, zsh and newer shells of POSIX understand.
+// Quote quotes a word for a shell if it contains special characters. A word with control
+// characters becomes $'...', which bash, zsh and newer POSIX shells understand.
 func Quote(word string) string {
 	if escaped, ok := escape(word); ok {
 		return "$'" + escaped + "'"
@@ -37,7 +36,7 @@ func escape(word string) (escaped string, ok bool) {
 	for rest := word; rest != ""; {
 		r, size := utf8.DecodeRuneInString(rest)
 		switch {
-		case r == '\n', r == '\t': // stay as they are, in single quotes, too
+		case r == '\n', r == '\t': // unchanged, also in single quotes
 			b.WriteRune(r)
 		case r == utf8.RuneError && size == 1, r < utf8.RuneSelf && unicode.IsControl(r):
 			ok = true

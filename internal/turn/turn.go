@@ -1,23 +1,22 @@
-// Package turn is for work that takes its time and that one at a time may do.
+// Package turn has a mutex whose waiters can give up and which does not stop virtual time.
 package turn
 
 import "context"
 
-// Turn is had by one goroutine at a time. The rule: who waits (for a pipe, a server, a
-// process) while others may want the same takes a turn and no mutex, for two reasons.
+// Turn is a mutex for an owner that waits: for a pipe, a server or a process. It differs from
+// [sync.Mutex] in two ways.
 //
-//   - Others can give up. A mutex is waited for whatever happens.
-//   - The time of a simulation (testing/synctest) goes on only when everybody waits for
-//     channels and timers. Waiting for a mutex does not count, so time would stand still,
-//     and with it whatever the mutex's owner waits for.
+//   - Waiters can give up.
+//   - Virtual time (testing/synctest) advances when all goroutines wait for channels and
+//     timers. A goroutine that waits for a sync.Mutex prevents that.
 //
-// A mutex is for what takes no time: a map, a counter.
+// A sync.Mutex protects data whose use takes no time, such as a map or a counter.
 type Turn chan struct{}
 
-// New returns a turn that is free.
+// New returns a free turn.
 func New() Turn { return make(Turn, 1) }
 
-// Take waits for the turn. With an error, which is that of ctx, another goroutine has it.
+// Take waits for the turn. It returns the error of ctx if another goroutine still has the turn.
 func (t Turn) Take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -27,5 +26,5 @@ func (t Turn) Take(ctx context.Context) error {
 	}
 }
 
-// Give lets the next one have it.
+// Give frees the turn.
 func (t Turn) Give() { <-t }

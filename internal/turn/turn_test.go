@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// One has it, one gives up, and one gets it when it is given back; meanwhile simulated
-// time goes on.
+// TestTurn has one owner, one waiter that gives up, and one that gets the turn when it is free. Virtual time advances
+// meanwhile.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := New()

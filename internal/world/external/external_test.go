@@ -115,7 +115,7 @@ func TestHookThatHangs(t *testing.T) {
 	err := w.Run(t.Context(), s, func(ctx context.Context, c world.Cluster) error {
 		killer := c
 		err := killer.Kill(ctx, "redis-1")
-		if err == nil || !strings.Contains(err.Error(), "had not ended after 300ms") || !strings.Contains(err.Error(), `"began"`) {
+		if err == nil || !strings.Contains(err.Error(), "did not end within 300ms") || !strings.Contains(err.Error(), `"began"`) {
 			t.Errorf("the hook that hangs: %v", err)
 		}
 		// As the user does after lockbench was killed.

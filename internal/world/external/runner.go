@@ -213,7 +213,7 @@ func (r *runner) run(name string, with values) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("the hook %s (%s) had not ended after %s and was ended; give it more time in the file of hooks, or mend it%s", name, text, c.Limit, last(said))
+		return fmt.Errorf("the hook %s (%s) did not end within %s and was killed; give it more time in the file of hooks, or fix it%s", name, text, c.Limit, last(said))
 	}
 	return fmt.Errorf("the hook %s (%s): %w%s", name, text, err, last(said))
 }
