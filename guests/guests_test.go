@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package guests has the lock libraries of other languages as guests of lockbench, which scripts/guests builds.
-// Its tests run the ones that are built.
+// Package guests has the lock libraries of other languages as guests of lockbench. scripts/guests builds them, and the
+// tests run those that are built.
 package guests
 
 import (
@@ -81,7 +81,7 @@ func install(t *testing.T, from string) string {
 	return program
 }
 
-// run is what lockbench prints, and its exit code.
+// run returns the output of lockbench and its exit code.
 func run(t *testing.T, program string, env []string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -106,7 +106,7 @@ func fake(t *testing.T, folder, script string) string {
 	return dir
 }
 
-// Wrong usage ends with 64 before anything is started, and a guest that does not work with 3 and its last words.
+// Wrong usage exits with 64 before anything is started. A guest that does not work exits with 3 and its last output.
 func TestBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		guests string // the script of the guest of Redisson 4.7.0; empty: nothing is built
@@ -145,7 +145,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// On a machine without the interpreter of a guest the message says what to install.
+// On a machine without the interpreter of a guest, the message names the package to install.
 func TestNoInterpreter(t *testing.T) {
 	without := t.TempDir() // a PATH on which there is no node
 	dirname, err := exec.LookPath("dirname")
@@ -204,10 +204,10 @@ func TestHellos(t *testing.T) {
 	}
 }
 
-// released are a library of each ecosystem, all of which the tests put through scenarios.
+// released are one library of each ecosystem. The tests run scenarios with all of them.
 const released = "redisson-jar/synced-slaves=off,node-redlock-5,python-redis-lock"
 
-// judged runs a scenario with no-lock and some other locks, and returns the class of each lock's violation, or its verdict.
+// judged runs a scenario with no-lock and other locks, and returns the class of each lock's violation, or its verdict.
 func judged(t *testing.T, scenario, use string) map[string]string {
 	t.Helper()
 	for _, lock := range strings.Split(use, ",") {
@@ -253,8 +253,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// A failover loses the locks of a single master, and none of a majority. An episode now and then shows nothing, so one of
-// the two on a single master is enough.
+// A failover violates locks on a single master, and no lock on a majority. An episode may show nothing, so one violation of
+// the two locks on a single master is enough.
 func TestFailover(t *testing.T) {
 	got := judged(t, "failover", released)
 	if got["node-redlock-5"] != "valid" {
@@ -275,7 +275,7 @@ func TestOldRedissons(t *testing.T) {
 	}
 }
 
-// The suite has a rule with 200 clients and a thousand attempts, which takes a minute of JVMs.
+// The suite has a rule with 200 clients and a thousand attempts, for which JVMs need a minute.
 func TestConform(t *testing.T) {
 	long(t)
 	for _, lock := range []string{"redisson-jar", "redis-semaphore", "redis-py-pypi"} {

@@ -28,9 +28,9 @@ import (
 	"lockbench/service/redis"
 )
 
-// These tests record with MONITOR what a server hears of Redisson and of its Go port for the same calls: scripts with
-// their keys and arguments, the commands inside of them, and subscriptions. A file of testdata/wire has both
-// recordings of one lock and one version as a diff. docs/redisson.md explains each line that one side alone has.
+// These tests make the same calls on Redisson and on its Go port and record the commands that the server receives with
+// MONITOR: scripts with their keys and arguments, the commands inside them, and subscriptions. A file of testdata/wire has both
+// recordings of one lock and one version as a diff. docs/redisson.md explains each line that only one side has.
 
 var update = flag.Bool("update", false, "rewrite testdata/wire (needs the guests)")
 
@@ -47,8 +47,8 @@ type call struct {
 	who  string
 }
 
-// wireCalls are the calls of each lock. A "wait" begins an acquire that the next release lets through, and a "give up"
-// waits for a second in vain.
+// wireCalls are the calls of each lock. A "wait" begins an acquire that succeeds after the next release, and a "give up"
+// waits for a second without success.
 var wireCalls = map[string][]call{
 	"rlock":    exclusiveCalls,
 	"fair":     exclusiveCalls,
@@ -70,7 +70,7 @@ var exclusiveCalls = []call{
 	{"lock", 7, "A"}, {"wait", 8, "B"}, {"release", 7, "A"}, {"release", 8, "B"},
 }
 
-// wireVersions are the versions that are compared, with the options that make the port do as they do.
+// wireVersions are the compared versions, with the options that give the port the same behaviour.
 var wireVersions = map[string][]string{
 	"3.15.6": {"notify=off", "renewal=chained", "latch=off"},
 	"4.7.0":  {"notify=off"},
@@ -93,7 +93,7 @@ type monitor struct {
 	err   error
 }
 
-// heard is one command.
+// heard is one command that the server received.
 type heard struct {
 	lua  bool
 	args []string
@@ -153,7 +153,7 @@ func (m *monitor) listen(r *bufio.Reader) {
 	}
 }
 
-// until waits until what was heard since the line from fulfils a condition.
+// until waits until the lines since from fulfil a condition.
 func (m *monitor) until(t *testing.T, from int, what string, ok func([]heard) bool) {
 	t.Helper()
 	late := false
@@ -173,7 +173,7 @@ func (m *monitor) until(t *testing.T, from int, what string, ok func([]heard) bo
 	}
 }
 
-// mark makes the server hear a word, and returns the number of the line after it.
+// mark sends the server a word, and returns the number of the line after it.
 func (m *monitor) mark(t *testing.T, from int, word string) int {
 	t.Helper()
 	if _, err := fmt.Fprintf(m.asks, "ECHO %s\r\n", word); err != nil {
@@ -204,7 +204,7 @@ func count(lines []heard, name string) (n int) {
 	return n
 }
 
-// record does the calls of a lock with one guest, and returns what the server heard.
+// record makes the calls of a lock with one guest, and returns the commands that the server received.
 func record(t *testing.T, lock string, words ...string) []string {
 	t.Helper()
 	ctx := t.Context()
@@ -304,7 +304,7 @@ func record(t *testing.T, lock string, words ...string) []string {
 // last attempt in a field that is not volatile, and the thread that releases may read the value from before.
 var leaseOfRelease = regexp.MustCompile(`^(  args [01] )(?:TTL|9000) `)
 
-// byKey sorts the scripts behind the first ones by their keys: a MultiLock renews and releases all its locks at once.
+// byKey sorts the scripts after the first ones by their keys, because a MultiLock renews and releases all its locks at once.
 func byKey(lines []string, first int) []string {
 	if len(lines) == 0 {
 		return nil
@@ -321,7 +321,7 @@ func byKey(lines []string, first int) []string {
 	return strings.Split(strings.Join(scripts, "\n"), "\n")
 }
 
-// ran counts the scripts that ran: one that the server does not know yet calls nothing.
+// ran counts the scripts that ran. A script that the server does not know yet calls no command.
 func ran(lines []heard) (n int) {
 	for i := 1; i < len(lines); i++ {
 		if lines[i].lua && isScript(lines[i-1]) {
@@ -333,15 +333,15 @@ func ran(lines []heard) (n int) {
 
 func isScript(h heard) bool { return !h.lua && strings.HasPrefix(strings.ToLower(h.args[0]), "eval") }
 
-// normal replaces what differs between any two runs.
+// normal replaces values that differ between any two runs.
 type normal struct{ owners map[string]string }
 
-// idle are the commands by which clients set up and keep connections, and the PTTL by which the guest in Java asks
-// after a long wait how long its lease is.
+// idle are the commands that set up and keep connections, and the PTTL with which the Java guest reads its lease after
+// a long wait.
 var idle = []string{"pttl", "hello", "client", "ping", "info", "select", "command", "script", "echo", "config", "readonly"}
 
-// commands are the lines of a recording. A script that is not known to the server, and a renewal after the first one
-// in the same call, are left out.
+// commands returns the lines of a recording without scripts that the server does not know, and without renewals after the
+// first one in a call.
 func (n normal) commands(lines []heard) (out []string) {
 	var before string
 	for i := 0; i < len(lines); i++ {
@@ -402,7 +402,7 @@ func (n normal) words(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// number is a number of milliseconds without what the pace of the machine adds to it.
+// number returns a number of milliseconds without the part that depends on the speed of the machine.
 func number(v int64) string {
 	const day = int64(24 * time.Hour / time.Millisecond)
 	switch now, ttl := time.Now().UnixMilli(), wireTTL.Milliseconds(); {
@@ -450,7 +450,7 @@ func start(t *testing.T, words ...string) *guest.Conn {
 	return conn
 }
 
-// redisServer starts one and waits until it answers.
+// redisServer starts a server and waits until it answers.
 func redisServer(t *testing.T) string {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -501,7 +501,7 @@ func wireFile(version, lock string) string {
 	return filepath.Join("testdata", "wire", version, lock+".txt")
 }
 
-// side is one of both recordings in a file: the lines of both, and those of its sign.
+// side returns one of the two recordings in a file: the common lines and the lines with its sign.
 func side(t *testing.T, version, lock, sign string) (lines []string) {
 	t.Helper()
 	data, err := os.ReadFile(wireFile(version, lock))
@@ -538,7 +538,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// wireReasons are why one side hears what the other does not, by their numbers in docs/redisson.md.
+// wireReasons are the reasons for lines that only one side has, by their numbers in docs/redisson.md.
 var wireReasons = []struct {
 	id   string
 	line *regexp.Regexp
@@ -553,7 +553,7 @@ var wireReasons = []struct {
 	{"wire-7", regexp.MustCompile(`^[-+] (script|  keys [ab]|  args TTL ""|( {2})?pexpire [ab] TTL)$`)},
 }
 
-// TestWireDifferences asks for a reason for each line that one side alone has.
+// TestWireDifferences requires a reason for each line that only one side has.
 func TestWireDifferences(t *testing.T) {
 	docs, err := os.ReadFile("../docs/redisson.md")
 	if err != nil {
@@ -598,7 +598,7 @@ func same(t *testing.T, want, got []string) {
 	}
 }
 
-// diff is the longest common subsequence of two recordings, with what only one has: "- " of a, "+ " of b.
+// diff returns the lines of two recordings in order, with "- " before a line of a and "+ " before a line of b.
 func diff(a, b []string) string {
 	common := make([][]int, len(a)+1)
 	for i := range common {
