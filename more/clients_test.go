@@ -17,8 +17,8 @@ import (
 	"lockbench/locks"
 )
 
-// A lock on each library, with all that the library does by default, is set up, locks, asks
-// and unlocks in the simulation, and holds where nothing breaks.
+// A lock on each library, with the library's default options, is opened, acquired, checked and released in the simulation, and
+// holds without faults.
 func TestClients(t *testing.T) {
 	for _, one := range []struct {
 		name      string
@@ -50,7 +50,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// client is what the lock needs of a library.
+// client has the commands that the lock uses.
 type client interface {
 	setNX(ctx context.Context, key, value string, ttl time.Duration) (bool, error)
 	get(ctx context.Context, key string) (string, error)
@@ -61,7 +61,7 @@ type client interface {
 // script deletes a key if it has a value.
 const script = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`
 
-// traces count what was answered. All clients are in one bubble, and their calls may race.
+// traces count the answers. All clients are in one bubble, and their calls may race.
 type traces struct {
 	granted, read, deleted int
 }
@@ -124,7 +124,7 @@ func (l *lease) Release(ctx context.Context) error {
 
 func address(c locks.Client) string { return c.Store.Nodes()[0].Addr }
 
-// dialled is redigo on a connection for each call.
+// dialled is redigo with a new connection for each call.
 type dialled struct {
 	connect func(ctx context.Context) (redis.Conn, error)
 	script  *redis.Script

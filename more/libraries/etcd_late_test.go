@@ -76,7 +76,7 @@ func toldLate(t *testing.B, at string, watcher *clientv3.Client, name string, di
 		t.Fatal(err)
 	}
 	defer client.Close()
-	// As in a process that has had sessions before.
+	// The process has had sessions before.
 	first, err := concurrency.NewSession(client, concurrency.WithTTL(60))
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func toldLate(t *testing.B, at string, watcher *clientv3.Client, name string, di
 	return told.Sub(gone)
 }
 
-// hole is a connection that says nothing and hears nothing while it is cut.
+// hole is a connection that neither sends nor receives while it is cut.
 type hole struct {
 	net.Conn
 	cut *atomic.Bool

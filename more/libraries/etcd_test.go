@@ -4,8 +4,7 @@ package libraries
 
 import "testing"
 
-// etcd's servers and its Mutex run in the local world, where nothing is installed for them, and
-// a group outlives its leader.
+// etcd and its Mutex run in world local without an installed program, and the group survives the death of its leader.
 func TestEtcdInTheLocalWorld(t *testing.T) {
 	t.Parallel() // it waits
 	run, _ := program(t)

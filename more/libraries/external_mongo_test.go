@@ -140,7 +140,7 @@ func newPosing(t *testing.T, server string, names ...string) *posing {
 	return set
 }
 
-// Kinds of messages, and what each begins with.
+// The kinds of messages, and the beginning of each.
 const (
 	opReply, opQuery = 1, 2004
 	mongoHead        = 16
@@ -158,7 +158,7 @@ func (p *posing) serve(c net.Conn, server, name string, says []byte) error {
 			return err
 		}
 		number, query := binary.LittleEndian.Uint32(asked[4:]), binary.LittleEndian.Uint32(asked[12:]) == opQuery
-		// In front of the document are flags and a kind; or, of a query, flags, a name and two numbers.
+		// The document follows flags and a kind, or flags, a name and two numbers in a query.
 		document := asked[mongoHead+5:]
 		if query {
 			document = asked[mongoHead+4+len("admin.$cmd\x00")+8:]

@@ -23,7 +23,7 @@ import (
 	"lockbench/service"
 )
 
-// With a user and without one, what is not the run's is left alone.
+// With and without a user, keys of others stay unchanged.
 func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
 	url := "nats://" + site.Hosts()
 	refused := func(words []string, want ...string) {
@@ -81,7 +81,7 @@ func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
 	}
 }
 
-// runs runs the program in a folder of its own.
+// runs runs the program in a separate folder.
 func runs(t *testing.T, lockbench string, words ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), lockbench, words...)
@@ -90,8 +90,7 @@ func runs(t *testing.T, lockbench string, words ...string) (string, error) {
 	return string(out), err
 }
 
-// secureNATS lets a server be reached by TLS, with a certificate of the client's, by who knows a
-// token.
+// secureNATS puts TLS with client certificates, and a token, in front of a server.
 func secureNATS(t *testing.T, lockbench, more string) {
 	const token = "s3cr3t-t0ken"
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))

@@ -110,7 +110,7 @@ func doctor(t *testing.T, lockbench string, words ...string) (said string, code 
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// secureEtcd lets a server be reached by TLS, with a certificate of the client's.
+// secureEtcd puts TLS with client certificates in front of a server.
 func secureEtcd(t *testing.T, lockbench, more string) {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

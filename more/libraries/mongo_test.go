@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FerretDB speaks MongoDB's protocol and reads before it writes, so a lock by findAndModify is
-// granted twice on it. That is the control: a run that does not see it sees nothing.
+// FerretDB implements MongoDB's protocol and reads before it writes, so it grants a lock by findAndModify twice. This lock is the
+// control: a run without its violation tests nothing.
 func TestMongoInTheLocalWorld(t *testing.T) {
 	t.Parallel() // it waits
 	lockbench, _ := builtPrograms(t)

@@ -8,8 +8,8 @@ import (
 	"lockbench/locks"
 )
 
-// redsync extends by the ttl that a lock was made with. Another one it cannot do, and to
-// answer ok would promise a lease that ends earlier.
+// redsync extends a lock by its initial ttl. With another ttl the adapter must return an error, because the lease would end
+// earlier than the caller believes.
 func TestRedsyncRenewsByItsOwnTTLAlone(t *testing.T) {
 	l := &redsyncLease{ttl: time.Second}
 	if err := l.Renew(t.Context(), time.Minute); !errors.Is(err, locks.ErrUnsupported) {

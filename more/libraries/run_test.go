@@ -11,7 +11,7 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// The libraries run in the simulation as modules, and show there what they are known for.
+// The libraries run in the simulation as WASM guests and show their known violations.
 func TestLibrariesInTheSimulation(t *testing.T) {
 	t.Parallel() // it computes, and others wait
 	lockbench, _ := builtPrograms(t)
@@ -37,8 +37,8 @@ func TestLibrariesInTheSimulation(t *testing.T) {
 		}
 	}
 	run(0, "replay", "results/latest")
-	// A lock that is kept alive is believed in for longer than its key lives, which most episodes show. The history of a
-	// WASM guest changes with the program of the guest.
+	// The client of a renewed lock believes in it for longer than its key lives, which most episodes show. The history of a WASM
+	// guest changes with its program.
 	said = run(1, "run", "cut-off-holder", "--world", "sim", "--seed", "3", "--episodes", "5", "--locks", "no-lock,rueidislock/validity=2s", "--expect", "valid")
 	if !strings.Contains(said, "found violated double-grant") {
 		t.Errorf("rueidislock is not seen to believe too long:\n%s", said)
@@ -62,8 +62,7 @@ func program(t *testing.T) (run func(want int, says string, words ...string), re
 	}, filepath.Join(dir, "results")
 }
 
-// builtPrograms are lockbench and lockbench-more, built once for all tests, side by side and with
-// the module for the simulation.
+// builtPrograms are lockbench and lockbench-more in one folder with the module for the simulation, built once for all tests.
 func builtPrograms(t testing.TB) (lockbench, more string) {
 	t.Helper()
 	built.once.Do(func() {

@@ -18,7 +18,7 @@ import (
 	"lockbench/scenarios"
 )
 
-// role makes this test binary the process of a simulated trial, of modules alone.
+// role makes this test binary the process of a simulated trial of WASM guests.
 const role = "LOCKBENCH_TEST_LIBRARIES"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func simTrial(procs int) []string {
 	return []string{"/usr/bin/env", role + "=yes", "GOMAXPROCS=" + strconv.Itoa(procs), os.Args[0]}
 }
 
-// asModule is a library as a module. What that was compiled to is kept until the test ends.
+// asModule returns a library as a WASM guest. The compiled module is kept until the test ends.
 func asModule(t *testing.T) func(library string) scenarios.LockUse {
 	t.Helper()
 	lockbench, _ := builtPrograms(t)
@@ -50,7 +50,7 @@ func asModule(t *testing.T) func(library string) scenarios.LockUse {
 	}
 }
 
-// inputOf is one episode of a scenario. A part of it, if it is to end after some time.
+// inputOf returns one episode of a scenario, or its beginning if a time is given.
 func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut time.Duration) trial.Input {
 	t.Helper()
 	s, err := scenarios.Load(scenario)
@@ -65,7 +65,7 @@ func inputOf(t *testing.T, scenario string, use scenarios.LockUse, seed int, cut
 	return in
 }
 
-// seedsOf are the seeds that a test takes, which LOCKBENCH_SEEDS says.
+// seedsOf returns the seeds of a test, which LOCKBENCH_SEEDS changes.
 func seedsOf(t *testing.T) []int {
 	t.Helper()
 	seeds := trialtest.Seeds(t, 0)
@@ -75,8 +75,8 @@ func seedsOf(t *testing.T) []int {
 	return seeds
 }
 
-// Each client library as a module gives the same history for the same seed, byte for byte:
-// in other processes, with one processor and with two.
+// Each client library as a WASM guest gives the same history for the same seed, byte for byte, in different processes, with
+// one processor and with two.
 func TestModulesReplay(t *testing.T) {
 	seeds := seedsOf(t)
 	use := asModule(t)
@@ -121,7 +121,7 @@ func TestModulesReplay(t *testing.T) {
 	t.Logf("%d of %d replays gave the same history", same, replays)
 }
 
-// bitesIn is how many faults took effect.
+// bitesIn returns how many faults took effect.
 func bitesIn(t *testing.T, file string) (n int) {
 	t.Helper()
 	h, err := history.ReadFile(file)
@@ -136,14 +136,13 @@ func bitesIn(t *testing.T, file string) (n int) {
 	return n
 }
 
-// The failover client of go-redis with all that it does by default, its retries too, waits
-// with a mutex held now and then. As a module it never stops virtual time.
+// The failover client of go-redis with its default options, including retries, sometimes waits while it holds a mutex. As a
+// WASM guest it never stops virtual time.
 func TestStockFailoverClientNeverFreezes(t *testing.T) {
 	seeds := seedsOf(t)
 	use := asModule(t)
 	names := withSentinels(t)
-	// All scenarios with the first seed, then all with the next: a test that is stopped has
-	// been through all of them.
+	// All scenarios run with the first seed, then with the next one, so that a stopped test has covered all of them.
 	for _, n := range seeds {
 		t.Run(fmt.Sprint("seed ", n), func(t *testing.T) {
 			for _, scenario := range names {
@@ -159,7 +158,7 @@ func TestStockFailoverClientNeverFreezes(t *testing.T) {
 	}
 }
 
-// withSentinels are the scenarios in which the lock asks sentinels for its master.
+// withSentinels returns the scenarios in which the lock finds its master through sentinels.
 func withSentinels(t *testing.T) (names []string) {
 	t.Helper()
 	for _, name := range scenarios.Names() {

@@ -10,10 +10,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// BenchmarkPageOpens tells how long a browser needs to open a page: until it has loaded
-// and until it has painted, and for how long its main thread was busy with it, which
-// does not depend on what else the machine does. The page is that of six locks with
-// 100,000 events each; or of the run in the folder that LOCKBENCH_BUNDLE names.
+// BenchmarkPageOpens measures the time in which a browser loads and paints a page, and the processor time of its main thread,
+// which does not depend on other load. The page has six locks with 100,000 events each, or shows the run in the folder
+// LOCKBENCH_BUNDLE.
 func BenchmarkPageOpens(b *testing.B) {
 	dir := os.Getenv("LOCKBENCH_BUNDLE")
 	if dir == "" {
@@ -51,7 +50,7 @@ func BenchmarkPageOpens(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// busy is for how many seconds the main thread of the page's process has been at work.
+// busy returns the processor time of the main thread of the page's process in seconds.
 func busy(b *testing.B, browser *Browser) map[string]float64 {
 	b.Helper()
 	all := map[string]float64{}

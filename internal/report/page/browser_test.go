@@ -22,8 +22,7 @@ import (
 	"lockbench/internal/needs"
 )
 
-// Browser is a tab of a real browser that reaches no network, and what it complained
-// of.
+// Browser is a tab of a real browser without a network, and its error messages.
 type Browser struct {
 	context.Context
 
@@ -39,7 +38,7 @@ func (b *Browser) Visits(site string) {
 	b.site = site
 }
 
-// OpenBrowser starts one where one is installed.
+// OpenBrowser starts a browser if one is installed.
 func OpenBrowser(t testing.TB) *Browser {
 	t.Helper()
 	path := ""
@@ -53,7 +52,7 @@ func OpenBrowser(t testing.TB) *Browser {
 		needs.OrSkip(t, "browser", errors.New("no chromium or chrome is installed to open the page; install it with scripts/setup"))
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path),
-		// Whatever the page asks the network for must fail.
+		// Every request to the network must fail.
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("proxy-server", "http://127.0.0.1:9"),
 		chromedp.WindowSize(1400, 1000), chromedp.WSURLReadTimeout(5*time.Minute), chromedp.UserDataDir(profile(t)))
 	if os.Getuid() == 0 {
@@ -98,8 +97,8 @@ func OpenBrowser(t testing.TB) *Browser {
 	return b
 }
 
-// profile is a folder for a browser. Its helpers may outlive it by a moment and write into
-// it, so that it can be removed only when they have ended as well.
+// profile returns a folder for a browser. It is removed after the end of the browser's helper processes, which may outlive the
+// browser and write into it.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "lockbench-browser-")
@@ -124,7 +123,7 @@ func (b *Browser) trouble(text string) {
 	b.troubles = append(b.troubles, text)
 }
 
-// Calm fails the test if the browser complained of anything.
+// Calm fails the test if the browser reported an error.
 func (b *Browser) Calm(t testing.TB) {
 	t.Helper()
 	b.mu.Lock()
@@ -134,7 +133,7 @@ func (b *Browser) Calm(t testing.TB) {
 	}
 }
 
-// Do does some actions, which must work.
+// Do does some actions, which must succeed.
 func (b *Browser) Do(t testing.TB, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(b, actions...); err != nil {
@@ -142,7 +141,7 @@ func (b *Browser) Do(t testing.TB, actions ...chromedp.Action) {
 	}
 }
 
-// Text is the text of an element.
+// Text returns the text of an element.
 func (b *Browser) Text(t testing.TB, selector string) string {
 	t.Helper()
 	var text string
@@ -150,7 +149,7 @@ func (b *Browser) Text(t testing.TB, selector string) string {
 	return text
 }
 
-// JS is the value of an expression; of a promise, what it comes to.
+// JS returns the value of an expression, or the result of a promise.
 func JS[T any](t testing.TB, b *Browser, expression string) T {
 	t.Helper()
 	var v T
@@ -173,12 +172,12 @@ func TestPageInABrowser(t *testing.T) {
 	if got := b.Text(t, "#verdicts tbody tr"); !strings.Contains(got, "double-grant") || !strings.Contains(got, "1 of 1") {
 		t.Errorf("the lock's row reads %q", got)
 	}
-	// Every row leads to a place that is there.
+	// Every row links to an existing element.
 	if broken := JS[[]string](t, b, `[...document.querySelectorAll("#verdicts a")].map(a=>a.getAttribute("href")).filter(h=>!document.getElementById(h.slice(1)))`); len(broken) > 0 {
 		t.Errorf("rows lead nowhere: %v", broken)
 	}
 
-	// The timeline shows what the history says: who held "a", from when until when.
+	// The timeline shows the holders of "a" in the history, each with its begin and end.
 	holds := JS[[]string](t, b, `[...document.querySelectorAll("#lock-set-nx-timeline .hold title")].map(e=>e.textContent)`)
 	want := []string{
 		`client 3, session 3.1 holds "a" from 1.905 s to 7.330 s (released)`,
@@ -199,7 +198,7 @@ func TestPageInABrowser(t *testing.T) {
 			t.Errorf("no lane for %s among %v", lane, lanes)
 		}
 	}
-	// A bar stands where its times are: in shares of the stretch, to a pixel.
+	// The position of a bar is proportional to its times, within a pixel.
 	off := JS[float64](t, b, `(()=>{const f=document.querySelector("#lock-set-nx-timeline"),from=+f.dataset.from,to=+f.dataset.to;
 		const bar=[...f.querySelectorAll(".hold")].find(e=>e.textContent.includes("session 3.1"));
 		return Math.max(Math.abs(parseFloat(bar.getAttribute("x"))-100*(1905e6-from)/(to-from)),Math.abs(parseFloat(bar.getAttribute("width"))-100*(7330-1905)*1e6/(to-from)));})()`)
@@ -207,7 +206,7 @@ func TestPageInABrowser(t *testing.T) {
 		t.Errorf("the bar of session 3.1 is off by %.3f %% of the width", off)
 	}
 
-	// Hover tells of a bar, and zoom widens the drawing.
+	// Hovering shows the text of a bar, and zooming widens the drawing.
 	JS[bool](t, b, `document.querySelector("#lock-set-nx-timeline .overlap").dispatchEvent(new MouseEvent("mouseover",{bubbles:true}))`)
 	if got := b.Text(t, "#lock-set-nx-timeline .detail"); !strings.HasPrefix(got, `both hold "a"`) {
 		t.Errorf("hovering over the overlap tells %q", got)
@@ -221,7 +220,7 @@ func TestPageInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-// Without scripts the page says all but what the hover and the zoom add.
+// Without scripts, only the texts of hovering and the zoom are missing.
 func TestPageWithoutScripts(t *testing.T) {
 	dir := failoverBundle(t)
 	b := OpenBrowser(t)
@@ -234,7 +233,7 @@ func TestPageWithoutScripts(t *testing.T) {
 	b.Calm(t)
 }
 
-// The browser's complaints are heard.
+// The tests notice errors of the browser.
 func TestBrowserHearsTrouble(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.html")
 	text := `<!DOCTYPE html><img src="https://example.com/x.png"><script>console.error("no"); throw new Error("broken")</script><p id="end">end</p>`

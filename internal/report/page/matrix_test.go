@@ -15,8 +15,7 @@ import (
 	"lockbench/internal/stats"
 )
 
-// The page of a matrix has the same look and the same promises: it is tested here,
-// where there is a browser.
+// The page of a matrix keeps the same rules as that of a run. It is tested here, next to the browser.
 func TestMatrixPageInABrowser(t *testing.T) {
 	c, err := campaign.Create(t.TempDir(), campaign.Settings{Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Again: "lockbench matrix --world sim --seed 7"},
 		[]campaign.World{{World: "sim", Rows: []campaign.Row{
@@ -61,7 +60,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 			t.Fatalf("the cells read %q, want %q", cells, want)
 		}
 	}
-	// A cell leads to the lock on the page of its run.
+	// A cell links to the lock on the page of its run.
 	b.Do(t, chromedp.Click(".heat td.double-grant a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
 	b.Calm(t)
 }

@@ -17,7 +17,7 @@ import (
 	"lockbench/service/redis"
 )
 
-// events writes a history by hand; times are milliseconds.
+// events builds a history by hand, with times in milliseconds.
 type events struct{ all []history.Event }
 
 func (s *events) add(at int, e history.Event) int {
@@ -58,7 +58,7 @@ func (s *events) probe(at int, f history.Fact) {
 	s.add(at, history.Probed(f))
 }
 
-// failover is the famous bug: a master dies before its replicas have heard of a grant.
+// failover is the well-known bug: a master dies before its replicas have received a grant.
 func failover(more int) []history.Event {
 	s := &events{}
 	s.probe(0, history.Promoted{Node: "redis-1"})
@@ -91,7 +91,7 @@ func failover(more int) []history.Event {
 	return s.all
 }
 
-// stepsOf is a plan of so many steps, so many of them an episode.
+// stepsOf returns a plan with a number of steps, and of steps in an episode.
 func stepsOf(n, each int) []history.PlanStep {
 	steps := make([]history.PlanStep, n)
 	for i := range steps {
@@ -100,7 +100,7 @@ func stepsOf(n, each int) []history.PlanStep {
 	return steps
 }
 
-// bundle writes a results folder with one history under each of some names, judged.
+// bundle writes a results folder with the judged history under each of the names.
 func bundle(t testing.TB, all []history.Event, names ...string) string {
 	return bundleOf(t, all, []history.PlanStep{
 		{ID: 1, Fault: "lag", Episode: 1, Text: "lag master -> replicas"}, {ID: 2, Fault: "kill", Episode: 1, Text: "kill master"},
@@ -163,7 +163,7 @@ func pageOf(t testing.TB, dir string) string {
 	return string(text)
 }
 
-// The page comes from the folder alone, and is the same each time.
+// The page depends on the folder alone and has the same bytes each time.
 func TestPageIsWrittenAgainTheSame(t *testing.T) {
 	dir := failoverBundle(t)
 	first := pageOf(t, dir)
@@ -192,7 +192,7 @@ func TestPageOrder(t *testing.T) {
 	}
 }
 
-// The caveats come from result.json; the page knows no world by name.
+// The caveats come from result.json. The page has no names of worlds.
 func TestPageTellsTheCaveats(t *testing.T) {
 	text := pageOf(t, failoverBundle(t))
 	for _, want := range []string{"<li>World sim is weak evidence.</li>", "none got a lock. Failovers are quick here.</li>", "the same history, byte for byte"} {
@@ -229,8 +229,8 @@ func TestPageNeedsNoNetwork(t *testing.T) {
 	}
 }
 
-// However many events and locks there are, it stays below two megabytes, says that it
-// is thinned, and keeps what the two holders did.
+// With many events and locks, the page stays below two megabytes, reports omitted events, and keeps the operations of the
+// two holders.
 func TestPageIsThinned(t *testing.T) {
 	dir := bundle(t, failover(25000), "a", "b", "c/d=1", "d", "e", "f", "g", "h", "i", "j", "k", "l")
 	text := pageOf(t, dir)
@@ -250,9 +250,8 @@ func TestPageIsThinned(t *testing.T) {
 	}
 }
 
-// It opens within a second, which a test does not time: what a browser is slow with are
-// elements, and there are so many at most, however many events, faults, steps and
-// locks there were. BenchmarkPageOpens times it.
+// The number of elements has a limit for any number of events, faults, steps and locks, because elements make browsers slow.
+// BenchmarkPageOpens measures the time.
 func TestPageHasFewElements(t *testing.T) {
 	s := &events{}
 	steps := 0
@@ -272,7 +271,7 @@ func TestPageHasFewElements(t *testing.T) {
 			s.released(at+1002+4*i, 1, session)
 		}
 	}
-	// The story is of the whole run: the first holder writes again when all is over.
+	// The counterexample covers the whole run: the first holder writes again at the end.
 	s.granted(10, 3, "3.1", "a")
 	s.writes(4_000_000, 3, "3.1", 1)
 	s.released(4_000_010, 3, "3.1")
@@ -298,7 +297,7 @@ func TestPageHasFewElements(t *testing.T) {
 	}
 }
 
-// A history that is gone or broken is said, and costs nothing but the drawings.
+// If a history is missing or damaged, the page reports it and lacks only the drawings.
 func TestPageWithoutHistories(t *testing.T) {
 	dir := failoverBundle(t)
 	path := filepath.Join(dir, "set-nx", report.HistoryFile)
@@ -327,5 +326,5 @@ func TestWriteWithoutAResult(t *testing.T) {
 	}
 }
 
-// Failover is the bug of these tests, for tests of other pages.
+// Failover returns the bug of these tests for tests of other pages.
 func Failover() []history.Event { return failover(0) }

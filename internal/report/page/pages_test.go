@@ -16,7 +16,7 @@ import (
 	"lockbench/locks"
 )
 
-// lockOf is a lock that broke or held in three episodes.
+// lockOf returns a lock that was violated or valid in three episodes.
 func lockOf(name string, v checker.Verdict, c checker.Class, change func(*report.Lock)) report.Lock {
 	l := report.Lock{Lock: name, Topology: "single", Verdict: v, Class: c, AsExpected: true, Expected: "any", Figures: stats.Figures{Episodes: 3}}
 	if v == checker.Violated {
@@ -72,7 +72,7 @@ func TestIndexInABrowser(t *testing.T) {
 				}
 			}
 			expect("the page", "steady pause-client failover")
-			// All by keyboard: Tab goes from the text through the choices in their order.
+			// With the keyboard: Tab moves from the text through the choices in their order.
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("set-nx OVERSTAY"))
 			expect("the text", "pause-client")
 			if got := b.Text(t, "#count"); got != "1 of 3 runs" {
@@ -90,7 +90,7 @@ func TestIndexInABrowser(t *testing.T) {
 			b.Do(t, chromedp.WaitVisible("#none", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"))
 			b.Do(t, chromedp.WaitNotVisible("#none", chromedp.ByQuery))
 			expect("Show all", "steady pause-client failover")
-			// The next stop is the first run, and it leads to its report.
+			// The next element is the first run, which links to its report.
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 		})
 	}

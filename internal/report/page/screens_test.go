@@ -9,13 +9,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Screen is what a page is looked at on.
+// Screen is the size and the colour scheme of a display.
 type Screen struct {
 	Width int64
 	Dark  bool
 }
 
-// Screens are a phone and a desk, by day and by night.
+// Screens are a phone and a desktop, with light and dark colours.
 var Screens = []Screen{{390, false}, {390, true}, {1300, false}, {1300, true}}
 
 func (s Screen) String() string {
@@ -23,7 +23,7 @@ func (s Screen) String() string {
 	return fmt.Sprintf("%d %s", s.Width, scheme)
 }
 
-// On gives the browser a screen.
+// On sets the browser's screen.
 func (b *Browser) On(t testing.TB, s Screen) {
 	t.Helper()
 	scheme := map[bool]string{false: "light", true: "dark"}[s.Dark]
@@ -31,14 +31,13 @@ func (b *Browser) On(t testing.TB, s Screen) {
 		emulation.SetDeviceMetricsOverride(s.Width, 844, 1, false))
 }
 
-// Open shows a file.
+// Open opens a file.
 func (b *Browser) Open(t testing.TB, path string) {
 	t.Helper()
 	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(path)))
 }
 
-// faint are the texts of the page, drawings included, whose contrast to what is behind
-// them is below 4.5.
+// faint lists the texts of the page, including drawings, with a contrast below 4.5.
 const faint = `(() => {
 	const paint = c => { const m = c.match(/[\d.]+/g); return m ? [+m[0], +m[1], +m[2], m.length > 3 ? +m[3] : 1] : [0, 0, 0, 0]; };
 	const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -57,8 +56,7 @@ const faint = `(() => {
 	return [...bad];
 })()`
 
-// Readable tells what is wrong with any page: it scrolls sideways as a whole, a text is
-// faint, a control has no label, or it has not one headline.
+// Readable checks any page: it does not scroll sideways, has no faint text, labels all controls, and has one headline.
 func (b *Browser) Readable(t testing.TB) {
 	t.Helper()
 	if wide := JS[int](t, b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
@@ -75,7 +73,7 @@ func (b *Browser) Readable(t testing.TB) {
 	}
 }
 
-// cut are the elements of a kind whose text does not fit on the screen or into them.
+// cut lists the elements of a kind whose text is wider than the element or the screen.
 func cut(selector string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => { const r = e.getBoundingClientRect(); return r.right > innerWidth || r.left < 0 || e.scrollWidth > e.clientWidth + 1; }).map(e => e.textContent)`, selector)
 }
@@ -93,7 +91,7 @@ func TestRunPageOnScreens(t *testing.T) {
 					t.Errorf("%s is cut: %q", selector, texts)
 				}
 			}
-			// The links to the locks stay in view, and a lock is not below them.
+			// The links to the locks stay in view and do not cover a lock.
 			b.Do(t, chromedp.Evaluate(`scrollTo(0, document.body.scrollHeight)`, nil))
 			if !JS[bool](t, b, `(() => { const r = document.querySelector(".contents a[href='#lock-set-nx']").getBoundingClientRect(); return r.top >= 0 && r.bottom < 80; })()`) {
 				t.Error("at the end of the page, the links to the locks are out of view")

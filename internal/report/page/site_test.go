@@ -23,7 +23,7 @@ import (
 	"lockbench/locks"
 )
 
-// siteOf serves a folder to a browser.
+// siteOf serves a folder for a browser.
 func siteOf(t testing.TB, root string, o site.Options) (*page.Browser, string) {
 	t.Helper()
 	o.Root = root
@@ -83,7 +83,7 @@ func TestSiteInABrowser(t *testing.T) {
 			b.Do(t, chromedp.Navigate(at+"/"))
 			b.Readable(t)
 			shot(t, b, "list", s)
-			// By keyboard: past the two places of the site and the text to scenario and lock.
+			// With the keyboard: past the two links of the site and the text to scenario and lock.
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("s"))
 			if got := page.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
 				t.Errorf("of lock set-nx it shows %q", got)
@@ -102,7 +102,7 @@ func TestSiteInABrowser(t *testing.T) {
 			if got := b.Text(t, "#lock-set-nx .trend dl"); !strings.Contains(got, "broke in 3 of 6") {
 				t.Errorf("the first trend reads %q", got)
 			}
-			// Its runs are the list again, with the lock chosen; and the first seen leads to the report.
+			// Its runs are the list with the lock chosen. The first one links to the report.
 			b.Do(t, chromedp.Click("#lock-set-nx .facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `document.getElementById("lock").value`); got != "set-nx" {
 				t.Errorf("the list of its runs has lock %q chosen", got)
@@ -116,7 +116,7 @@ func TestSiteInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-// The page of a year of nights stands in a file of its own, without the runs.
+// The page of a year of nights is a separate file, without the runs.
 func TestNightsInABrowser(t *testing.T) {
 	dir := t.TempDir()
 	for day := range 70 {
@@ -153,7 +153,7 @@ func TestNightsInABrowser(t *testing.T) {
 			b.On(t, s)
 			b.Do(t, chromedp.Navigate("file://"+f.Name()))
 			b.Readable(t)
-			// By keyboard: a lock is opened, and has a drawing for each scenario.
+			// With the keyboard: opening a lock shows a drawing for each scenario.
 			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend dl", chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "nights", s)
@@ -174,7 +174,7 @@ func TestNightsInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-// The page of a run in progress shows what the run has written, and then what it writes later.
+// The page of a run in progress shows the history so far, and then new events.
 func TestRunUnderWayInABrowser(t *testing.T) {
 	root := t.TempDir()
 	bundle, err := report.Create(root, "failover", time.Date(2026, 11, 21, 11, 40, 0, 0, time.UTC), 7)
@@ -254,7 +254,7 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	if !page.JS[bool](t, b, `document.querySelector("h1").dataset.kept === "yes"`) {
 		t.Error("an update replaced a part of the page that had not changed")
 	}
-	// A part that was replaced has its controls.
+	// A replaced part of the page keeps its controls.
 	b.Do(t, chromedp.Click(`#lock-set-nx-timeline .zoom button[aria-label="Zoom in"]`, chromedp.ByQuery))
 	// Another lock begins.
 	other, err := bundle.CreateHistory("redlock")
@@ -304,8 +304,7 @@ func TestRunThatWasKilledInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
-// BenchmarkListOpens opens the list of 2000 runs of ten locks each in a browser, to the
-// moment when all of it stands there.
+// BenchmarkListOpens opens the list of 2000 runs of ten locks each in a browser, until it is complete.
 func BenchmarkListOpens(b *testing.B) {
 	root := b.TempDir()
 	var all []report.Lock

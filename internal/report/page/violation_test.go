@@ -13,8 +13,7 @@ import (
 	"lockbench/internal/report"
 )
 
-// A drawing of porcupine's is readable by day and by night, says what it is of, and leads
-// back.
+// A drawing of porcupine is readable with light and dark colours, names its lock, and links back.
 func TestViolationInABrowser(t *testing.T) {
 	bundle, err := report.Load(failoverBundle(t))
 	if err != nil {
@@ -52,7 +51,7 @@ func TestViolationInABrowser(t *testing.T) {
 			if n := JS[int](t, b, `document.querySelectorAll("h1").length`); n != 1 {
 				t.Errorf("%d elements h1", n)
 			}
-			// By keyboard: to the first error, which selects it, and back to the run.
+			// With the keyboard: to the first error, which selects it, and back to the run.
 			b.Do(t, chromedp.Focus(".lockbench button", chromedp.ByQuery), chromedp.KeyEvent("\r"))
 			if n := JS[int](t, b, `document.querySelectorAll(".selected").length`); n == 0 {
 				t.Error("the button selects no error")
