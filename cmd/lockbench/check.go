@@ -23,7 +23,7 @@ import (
 )
 
 func newCheckCommand() *cobra.Command {
-	var f checkFlags
+	var j judge
 	c := &cobra.Command{
 		Use:   "check [FILE|DIR|-...]",
 		Short: "Re-check recorded histories; starts no server",
@@ -58,36 +58,34 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			judge, err := f.parse(c.InOrStdin())
+			if err := j.parse(); err != nil {
+				return err
+			}
+			args, err := orLatest(c, args, "a history or a results folder, such as results/latest")
 			if err != nil {
 				return err
 			}
-			if args, err = orLatest(c, args, "a history or a results folder, such as results/latest"); err != nil {
-				return err
-			}
-			return judge.all(c.OutOrStdout(), sayTo(c.ErrOrStderr()), args)
+			j.in, j.out, j.warn = c.InOrStdin(), c.OutOrStdout(), sayTo(c.ErrOrStderr())
+			return j.all(args)
 		},
 	}
-	c.Flags().StringVar(&f.release, "release", string(checker.Ended), "whether a failed release ends the hold: ended (it does) or strict (it does not)")
-	c.Flags().StringVar(&f.model, "model", "", "the kind of lock (default: from the history, otherwise owner-mutex)")
-	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object on each line")
+	c.Flags().StringVar(&j.release, "release", string(checker.Ended), "whether a failed release ends the hold: ended (it does) or strict (it does not)")
+	c.Flags().StringVar(&j.model, "model", "", "the kind of lock (default: from the history, otherwise owner-mutex)")
+	c.Flags().BoolVar(&j.json, "json", false, "print one JSON object on each line")
 	return c
 }
 
-// checkFlags are the flags as typed.
-type checkFlags struct {
-	release, model string
-	json           bool
-}
-
-// judge is the meaning of the flags.
+// judge judges histories.
 type judge struct {
-	in      io.Reader
-	options checker.Options
-	open    jepsen.OpenOptions
+	in             io.Reader
+	out            io.Writer
+	warn           func(line string)
+	release, model string // the flags as typed
+	json           bool
+	options        checker.Options
+	open           jepsen.OpenOptions
 	// anyReleases is set by --model mutex: any process of a Jepsen history may release the lock.
 	anyReleases bool
-	json        bool
 }
 
 // ownerMutex is the name of [history.Mutex] here, because Jepsen's mutex is different.
@@ -96,41 +94,38 @@ const ownerMutex = "owner-mutex"
 // models are the values of --model.
 var models = []string{ownerMutex, history.Mutex, history.Reentrant, history.RW, history.Fenced, history.Semaphore}
 
-func (f checkFlags) parse(in io.Reader) (judge, error) {
-	j := judge{in: in, json: f.json, options: checker.Options{Release: checker.Release(f.release)}}
+// parse parses the flags.
+func (j *judge) parse() error {
+	j.options.Release = checker.Release(j.release)
 	readings := []string{string(checker.Ended), string(checker.Strict)}
-	if !slices.Contains(readings, f.release) {
-		return j, usagef("--release: %q is not a reading of a failed release; %s", f.release, didYouMean(f.release, readings))
+	if !slices.Contains(readings, j.release) {
+		return usagef("--release: %q is not a reading of a failed release; %s", j.release, didYouMean(j.release, readings))
 	}
-	if f.model == "" {
-		return j, nil
+	if j.model == "" {
+		return nil
 	}
-	for _, word := range strings.Split(f.model, ",") {
+	for word := range strings.SplitSeq(j.model, ",") {
 		name, number, numbered := strings.Cut(word, "=")
-		if !slices.Contains(models, name) {
-			return j, usagef("--model: %q is not a model; %s", name, didYouMean(name, models))
-		}
-		if name == history.Semaphore {
-			n, err := strconv.Atoi(number)
-			if err != nil || n < 1 {
-				return j, usagef("--model: %q does not say how many permits there are; try semaphore=2", word)
-			}
-			j.open.Permits = n
-		} else if numbered {
-			return j, usagef("--model: %q has a number, and only a semaphore has one; try %s", word, name)
-		}
-		switch name {
-		case history.Mutex:
-			if f.model != name {
-				return j, usagef("--model: %s stands alone, and %q has more", name, f.model)
-			}
+		permits, err := strconv.Atoi(number)
+		switch {
+		case !slices.Contains(models, name):
+			return usagef("--model: %q is not a model; %s", name, didYouMean(name, models))
+		case name == history.Semaphore && (err != nil || permits < 1):
+			return usagef("--model: %q does not say how many permits there are; try semaphore=2", word)
+		case name == history.Semaphore:
+			j.open.Permits = permits
+		case numbered:
+			return usagef("--model: %q has a number, and only a semaphore has one; try %s", word, name)
+		case name == history.Mutex && j.model != name:
+			return usagef("--model: %s stands alone, and %q has more", name, j.model)
+		case name == history.Mutex:
 			j.anyReleases = true
-		case ownerMutex:
+		case name == ownerMutex:
 			name = history.Mutex
 		}
 		j.open.Model = append(j.open.Model, name)
 	}
-	return j, nil
+	return nil
 }
 
 // checked is the output of check --json for one history.
@@ -150,65 +145,53 @@ const garbagePercent = 25
 
 // all judges every history that can be read, and reports errors about the others. In its exit code a failure of the
 // harness comes before violated and violated before unknown.
-func (j judge) all(w io.Writer, warn func(line string), args []string) error {
+func (j *judge) all(args []string) error {
 	// A history stays in memory, so allowing as much garbage would double the memory of a large one and save little time.
 	defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
-	files, untried, unbegun, failed := histories(args)
-	for _, text := range untried {
-		warn("lockbench: " + text)
-	}
 	worst := checker.Valid
-	for _, h := range unbegun {
-		worst = checker.Unknown
-		const why = "the run ended before this lock began"
-		if j.json {
-			line := checked{Schema: report.SchemaVersion, File: h.Path, Lock: h.Lock, Verdict: checker.Unknown, Why: why, Checks: []checker.Result{}}
-			if err := json.NewEncoder(w).Encode(line); err != nil {
-				return err
+	var failed []error
+	for _, arg := range args {
+		histories, err := j.histories(arg)
+		failed = append(failed, err)
+		for _, h := range histories {
+			l, warnings, err := j.one(h)
+			if err == nil {
+				worst = max(worst, l.Verdict)
+				err = j.print(h.Path, &l, warnings)
 			}
-			continue
-		}
-		warn(fmt.Sprintf("lockbench: %s: %s is unknown: %s", h.Path, h.Lock, why))
-	}
-	for _, file := range files {
-		l, warnings, err := j.one(file)
-		if err != nil {
 			failed = append(failed, err)
-			continue
-		}
-		worst = max(worst, l.Verdict)
-		if j.json {
-			line := checked{report.SchemaVersion, file, l.Lock, l.Verdict, l.Class, l.Why, warnings, l.Checks}
-			if err := json.NewEncoder(w).Encode(line); err != nil {
-				return err
-			}
-			continue
-		}
-		for _, warning := range warnings {
-			warn(fmt.Sprintf("lockbench: %s: %s", file, warning))
-		}
-		if err := report.Checked(w, file, &l); err != nil {
-			return err
 		}
 	}
-	return exit(worst, failed)
-}
-
-// exit returns the exit code of check.
-func exit(worst checker.Verdict, failed []error) error {
-	switch {
-	case len(failed) > 0:
-		return errors.Join(failed...)
-	case worst == checker.Violated:
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	switch worst {
+	case checker.Violated:
 		return exitWith(report.ExitUnexpected)
-	case worst == checker.Unknown:
+	case checker.Unknown:
 		return exitWith(report.ExitUnknown)
 	}
 	return nil
 }
 
+// print prints the result of one history.
+func (j *judge) print(file string, l *report.Lock, warnings []string) error {
+	if j.json {
+		return json.NewEncoder(j.out).Encode(checked{report.SchemaVersion, file, l.Lock, l.Verdict, l.Class, l.Why, warnings, l.Checks})
+	}
+	for _, warning := range warnings {
+		j.warn(fmt.Sprintf("lockbench: %s: %s", file, warning))
+	}
+	return report.Checked(j.out, file, l)
+}
+
 // one judges one file, which another program may have written.
-func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
+func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error) {
+	if of.unbegun {
+		const why = "the run ended before this lock began"
+		return report.Lock{Lock: of.Lock, Verdict: checker.Unknown, Why: why, Checks: []checker.Result{}}, []string{why}, nil
+	}
+	file := of.Path
 	opened, err := jepsen.Open(file, j.in, j.open)
 	if err != nil {
 		return l, nil, err
@@ -236,73 +219,46 @@ func (j judge) one(file string) (l report.Lock, warnings []string, err error) {
 // jepsenFile is the name of a test's history in Jepsen's store.
 const jepsenFile = "history.edn"
 
-// histories expands directories to their histories. untried are the locks that their runs could not try, unbegun are those
-// of an unfinished run that had not begun, and failed are the arguments that are neither files nor folders of runs.
-func histories(args []string) (files, untried []string, unbegun []report.LockHistory, failed []error) {
-	for _, arg := range args {
-		if arg == "-" {
-			files = append(files, arg)
-			continue
-		}
-		info, err := os.Stat(arg)
-		if err != nil {
-			failed = append(failed, noHistory(err))
-			continue
-		}
-		if !info.IsDir() {
-			files = append(files, arg)
-			continue
-		}
-		if one := theHistory(arg); one != "" {
-			files = append(files, one)
-			continue
-		}
-		b, err := report.Load(arg)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		if len(b.Histories) == 0 {
-			failed = append(failed, fmt.Errorf("%s holds no history; a results folder has LOCK/%s in it", arg, report.HistoryFile))
-		}
-		for _, h := range b.Histories {
-			if why := unsupported(b, h.Lock); why != "" {
-				untried = append(untried, fmt.Sprintf("%s: %s was not tried: %s", arg, h.Lock, why))
-				continue
-			}
-			if b.Result == nil && !h.Begun() {
-				unbegun = append(unbegun, h)
-				continue
-			}
-			files = append(files, h.Path)
-		}
-	}
-	return files, untried, unbegun, failed
+// lockHistory is the history of a lock. unbegun reports that its run ended before the lock began.
+type lockHistory struct {
+	report.LockHistory
+	unbegun bool
 }
 
-// noHistory is the error for a path without a history.
-func noHistory(err error) error {
-	return fmt.Errorf("read the history: %w; name a %s, or the folder of a run such as results/latest", err, report.HistoryFile)
-}
-
-// unsupported returns the reason why a run did not try a lock. The lock's history is then empty.
-func unsupported(b *report.Bundle, lock string) string {
-	if b.Result == nil {
-		return ""
+// histories returns the histories of a file or a folder: of a lock, of a test in Jepsen's store, or of a run. It warns
+// about the locks that a run could not try.
+func (j *judge) histories(arg string) (all []lockHistory, err error) {
+	file := func(path string) []lockHistory { return []lockHistory{{report.LockHistory{Path: path}, false}} }
+	if arg == "-" {
+		return file(arg), nil
 	}
-	l := b.Result.Find(lock)
-	if l == nil {
-		return ""
+	info, err := os.Stat(arg)
+	if err != nil {
+		return nil, fmt.Errorf("read the history: %w; name a %s, or the folder of a run such as results/latest", err, report.HistoryFile)
 	}
-	return l.Unsupported
-}
-
-// theHistory returns the only history of a folder: of one lock in a run's results, or of a test in Jepsen's store.
-func theHistory(dir string) string {
+	if !info.IsDir() {
+		return file(arg), nil
+	}
 	for _, name := range []string{report.HistoryFile, jepsenFile} {
-		if path := filepath.Join(dir, name); regular.Is(path) {
-			return path
+		if path := filepath.Join(arg, name); regular.Is(path) {
+			return file(path), nil
 		}
 	}
-	return ""
+	b, err := report.Load(arg)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.Histories) == 0 {
+		return nil, fmt.Errorf("%s holds no history; a results folder has LOCK/%s in it", arg, report.HistoryFile)
+	}
+	for _, h := range b.Histories {
+		if b.Result != nil {
+			if l := b.Result.Find(h.Lock); l != nil && l.Unsupported != "" { // its history is empty
+				j.warn(fmt.Sprintf("lockbench: %s: %s was not tried: %s", arg, h.Lock, l.Unsupported))
+				continue
+			}
+		}
+		all = append(all, lockHistory{h, b.Result == nil && !h.Begun()})
+	}
+	return all, nil
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
@@ -160,37 +159,35 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	where, about, places, err := f.places(c, worlds, chosen)
+	places, err := f.places(c, chosen, planned)
 	if err != nil {
 		return err
 	}
+	where := strings.Join(mapped(planned, worldName), ",")
 	if f.resume == "" {
-		for i := range planned { // auto has been resolved
-			planned[i].World, planned[i].About = where[i], about[i]
-		}
 		m.Groups = chosen.Groups()
 		if f.file != "" {
 			m.Again = command
 			name := strings.TrimSuffix(filepath.Base(f.file), filepath.Ext(f.file))
 			m, err = campaign.OpenOrCreate(f.out, name, m.Settings, planned)
 		} else {
-			m.Again = again(c, nil, put{"worlds", strings.Join(where, ",")}, put{"seed", strconv.FormatUint(f.seed, 10)})
+			m.Again = again(c, nil, put{"worlds", where}, put{"seed", strconv.FormatUint(f.seed, 10)})
 			m, err = campaign.Create(f.out, m.Settings, planned)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	say := sayWithin(c)
-	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), strings.Join(where, ", "))
-	if len(where) == 1 && about[0] != "" {
-		line += ", " + about[0]
+	say := sayTo(c.OutOrStdout())
+	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), where)
+	if len(planned) == 1 {
+		line += ", " + planned[0].About
 	}
 	if m.Shard.N > 0 {
 		line += " · shard " + m.Shard.String()
 	}
 	say(line)
-	sayResume(c, m.Resume())
+	say("continue after an interruption with: " + m.Resume())
 	failed := m.Run(c.Context(), campaign.Work{
 		Chosen: chosen, Places: places, Budget: f.budget, Say: say,
 	})
@@ -220,9 +217,11 @@ func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 	if m, err = campaign.Read(f.resume); err != nil {
 		return nil, usageError{err.Error()}
 	}
-	f.worlds, f.given = strings.Join(mapped(m.Worlds, func(w campaign.World) string { return w.World }), ","), m.Servers
+	f.worlds, f.given = strings.Join(mapped(m.Worlds, worldName), ","), m.Servers
 	return m, nil
 }
+
+func worldName(w campaign.World) string { return w.World }
 
 // settings returns the settings of a new matrix.
 func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error) {
@@ -334,44 +333,42 @@ func (f *matrixFlags) names() ([]string, error) {
 	return all, nil
 }
 
-// places finds the worlds and their descriptions. A world that cannot be used is reported as missing, unless it is the
-// only one.
-func (f *matrixFlags) places(c *cobra.Command, worlds []string, chosen campaign.Choices) (names, about []string, places map[string]campaign.Place, err error) {
-	places = map[string]campaign.Place{}
-	for _, name := range worlds {
-		o, err := f.options(c)
-		if err == nil {
-			err = programsExist(o.Programs)
+// places finds the worlds, and puts their names and descriptions into the plan, where a world may be called auto. A world
+// that cannot be used is reported as missing, unless it is the only one.
+func (f *matrixFlags) places(c *cobra.Command, chosen campaign.Choices, planned []campaign.World) (map[string]campaign.Place, error) {
+	o, err := f.options(c)
+	if err == nil {
+		err = programsExist(o.Programs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.SimTrial = itself(simTrialName)
+	places := map[string]campaign.Place{}
+	for i := range planned {
+		p, in := &planned[i], o
+		if p.World == external.Name {
+			in.External = f.elsewhere
 		}
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		o.SimTrial = itself(simTrialName)
-		if name == external.Name {
-			o.External = f.elsewhere
-		}
-		w, passed, err := run.Pick(c.Context(), name, o)
-		for _, p := range passed {
-			if err == nil {
-				sayTo(c.OutOrStdout())(fmt.Sprintf("(not %s: %v)", p.World, p.Err))
+		w, passed, err := run.Pick(c.Context(), p.World, in)
+		switch {
+		case err != nil && len(planned) == 1:
+			return nil, err
+		case err != nil:
+			places[p.World] = campaign.Place{Missing: err.Error()}
+			w, _ = run.Find(p.World)
+		default:
+			for _, not := range passed {
+				sayTo(c.OutOrStdout())(fmt.Sprintf("(not %s: %v)", not.World, not.Err))
 			}
-		}
-		if err != nil && len(worlds) == 1 {
-			return nil, nil, nil, err
-		}
-		if err != nil {
-			names, about = append(names, name), append(about, "")
-			places[name] = campaign.Place{Missing: err.Error()}
-			w, _ = run.Find(name)
-		} else {
-			names, about = append(names, w.Name()), append(about, w.About())
-			places[w.Name()] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, versionLine())}
+			p.World, p.About = w.Name(), w.About()
+			places[p.World] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, versionLine())}
 		}
 		if err := chosen.Fit(w); err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 	}
-	return names, about, places, nil
+	return places, nil
 }
 
 // shardOf parses --shard I/N.
@@ -383,52 +380,20 @@ func shardOf(text string) (shard.Shard, error) {
 	return s, nil
 }
 
-// sayWithin prints texts wrapped to the width of the terminal, with indented continuation lines.
-func sayWithin(c *cobra.Command) func(text string) {
-	say := sayTo(c.OutOrStdout())
-	columns := report.TerminalWidth(c.OutOrStdout())
-	const indent = "    "
-	return func(text string) {
-		for line := range strings.SplitSeq(text, "\n") {
-			if utf8.RuneCountInString(line) <= columns {
-				say(line)
-				continue
-			}
-			first, rest, _ := strings.Cut(report.Wrap(strings.TrimSpace(line), 0, columns), "\n")
-			say(first)
-			if rest != "" {
-				say(indent + report.Wrap(rest, len(indent), columns))
-			}
-		}
-	}
-}
-
-// sayResume prints the command that continues a matrix, without line breaks.
-func sayResume(c *cobra.Command, command string) {
-	say := sayTo(c.OutOrStdout())
-	const before = "continue after an interruption with:"
-	if utf8.RuneCountInString(before+" "+command) <= report.TerminalWidth(c.OutOrStdout()) {
-		say(before + " " + command)
-		return
-	}
-	say(before)
-	say("  " + command)
-}
-
 // endCampaign prints the result of a campaign, also if a part failed.
 func endCampaign(c *cobra.Command, m *campaign.Campaign, failed error) error {
 	if kind := filepath.Dir(m.Dir); filepath.Base(kind) == campaign.Folder { // it is in a results folder
 		writeIndex(c, filepath.Dir(kind))
 	}
-	say, text := sayTo(c.OutOrStdout()), sayWithin(c)
+	say := sayTo(c.OutOrStdout())
 	say("")
 	for _, line := range m.Screen(report.TerminalWidth(c.OutOrStdout())) {
-		text(line)
+		say(line)
 	}
 	say("Report   " + m.Page())
 	if failed != nil {
 		return failed
 	}
-	text(m.ExitLine())
+	say(m.ExitLine())
 	return exitWith(m.ExitCode())
 }

@@ -60,13 +60,13 @@ func TestAutoFetchesWhatItNeeds(t *testing.T) {
 		}
 		return string(text)
 	}
-	if said := lockbench(nil, "doctor"); !strings.Contains(said, "will fetch "+base) || !regexp.MustCompile(`auto +takes docker if that can be fetched within a minute, else sim: `).MatchString(said) {
+	if said := lockbench(nil, "doctor"); !strings.Contains(said, "will fetch "+base) || !regexp.MustCompile(`auto +takes docker if that can be fetched within a minute, else sim`).MatchString(said) {
 		t.Errorf("doctor says\n%s", said)
 	}
 	if n := d.fetches.Load(); n != 0 {
 		t.Errorf("doctor fetched an image")
 	}
-	if said := lockbench(nil, "doctor", "--offline"); !strings.Contains(said, "takes sim: since docker and local cannot be used") || d.fetches.Load() != 0 {
+	if said := lockbench(nil, "doctor", "--offline"); !strings.Contains(said, "auto      takes sim\n") || d.fetches.Load() != 0 {
 		t.Errorf("--offline: fetched %d times, and printed\n%s", d.fetches.Load(), said)
 	}
 	scenario := "steady"
@@ -83,7 +83,7 @@ func TestAutoFetchesWhatItNeeds(t *testing.T) {
 		t.Fatalf("results: %v; it says\n%s", files, said)
 	}
 	// The second time the image is already there.
-	if said := lockbench(nil, "doctor"); d.fetches.Load() != 1 || !strings.Contains(said, " and nft, there already") || !strings.Contains(said, "takes docker: the first that is ready") {
+	if said := lockbench(nil, "doctor"); d.fetches.Load() != 1 || !strings.Contains(said, " and nft, there already") || !strings.Contains(said, "auto      takes docker\n") {
 		t.Errorf("then doctor says\n%s", said)
 	}
 }
