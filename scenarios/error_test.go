@@ -70,8 +70,8 @@ func TestErrorsPointAtTheWord(t *testing.T) {
 			lines[at.line-1] = line[:at.column-1] + wrong + line[at.column-1+len(w.text):]
 			_, err := Read(name, []byte(strings.Join(lines, "\n")))
 			if err == nil || strings.Contains(lines[at.line-1], ", as: ") {
-				// Free text, a key that only the server knows, or a lock with a name of its
-				// own: that this name is another one is found where it is expected.
+				// The words are free text, a key that only the server knows, or a lock with its own name. A wrong name is found where the name
+				// is used.
 				continue
 			}
 			refused++
@@ -88,7 +88,7 @@ func TestErrorsPointAtTheWord(t *testing.T) {
 	}
 }
 
-// wordsOf are the plain words of a scenario with their places.
+// wordsOf returns the plain words of a scenario with their positions.
 func wordsOf(t *testing.T, source string) []word {
 	t.Helper()
 	file, err := parser.ParseBytes([]byte(source), 0)
@@ -203,7 +203,7 @@ func boundedMemory(t *testing.T, data []byte) {
 	t.Fatalf("reading %d bytes allocated %d; at most %d were promised", len(data), after.TotalAlloc-before.TotalAlloc, bound)
 }
 
-// TestMemory: shapes of which trees are large, whatever the fuzzing comes to.
+// TestMemory reads texts with large syntax trees.
 func TestMemory(t *testing.T) {
 	for _, piece := range []string{"a", "[", "{", "- ", "a: ", "&a [*a]\n", "a:\n ", "? ", "\n", "\"", "'", "|", "#", "!!x ", "\t", "a: [b, c]\n", "---\n", "\xff"} {
 		for _, n := range []int{10, 1000, sizeMax / len(piece)} {

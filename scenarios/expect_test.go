@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// expectation reads what would stand behind `set-nx:`.
+// expectation reads the value of the key `set-nx`.
 func expectation(t *testing.T, text string) Expectation {
 	t.Helper()
 	s, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nexpect:\n  set-nx: "+text+"\n"))
@@ -50,7 +50,7 @@ func TestExpectationHolds(t *testing.T) {
 		{"violated, no class", "violated", overall(Violated, ""), ""},
 		{"violated, valid", "violated", overall(Valid, ""), "expected violated, found valid"},
 		{"double-grant", "violated double-grant", overall(Violated, "double-grant"), ""},
-		// Overstay means: and nothing worse.
+		// Overstay allows nothing worse.
 		{"overstay, double-grant", "violated overstay", overall(Violated, "double-grant"), "expected violated overstay, found violated double-grant"},
 		{"overstay, undetermined", "violated overstay", overall(Violated, "undetermined"), "expected violated overstay, found violated undetermined"},
 		{"double-grant, overstay", "violated double-grant", overall(Violated, "overstay"), "expected violated double-grant, found violated overstay"},
@@ -132,8 +132,7 @@ func TestExpectationOfAnUnnamedLock(t *testing.T) {
 	}
 }
 
-// Options do not make a lock a safe one: what is expected of set-nx is expected of
-// set-nx/ttl=2s, unless it has its own.
+// An expectation of set-nx applies to set-nx/ttl=2s, unless that has its own.
 func TestExpectationOfALockWithOptions(t *testing.T) {
 	s := defaults()
 	s.Expect = map[string]Expectation{
@@ -153,7 +152,7 @@ func TestExpectationOfALockWithOptions(t *testing.T) {
 	}
 }
 
-// The catalog says what is expected of a lock that the scenario does not name.
+// The catalog has the expectation of a lock that the scenario does not name.
 func TestExpectationOfTheCatalog(t *testing.T) {
 	s := defaults()
 	s.Expect = map[string]Expectation{

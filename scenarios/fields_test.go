@@ -6,7 +6,7 @@ import (
 	"lockbench/nemesis"
 )
 
-// Whatever field gets a tag, decode knows its type: it panics if not.
+// decode knows the type of every field with a tag. Otherwise it panics.
 func TestEveryTagIsRead(t *testing.T) {
 	seen := 0
 	for _, v := range []any{&Scenario{}, &Workload{}, &LockUse{}, &nemesis.Step{}, &Expectation{}} {

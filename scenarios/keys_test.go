@@ -15,7 +15,7 @@ import (
 	"lockbench/nemesis"
 )
 
-// Every key says what it means, and the table has all that the reader knows.
+// Every key has a description, and the table has all keys that the reader accepts.
 func TestEveryKeyIsExplained(t *testing.T) {
 	seen := 0
 	for _, p := range parts() {
@@ -31,14 +31,13 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	}
 }
 
-// part is one map of a scenario file, with all its keys.
+// part is a map of a scenario file with all its keys.
 type part struct {
 	Title string
 	Keys  []nemesis.Key
 }
 
-// parts are all maps of a scenario file, from the outside inwards. The page about
-// scenarios is made of them.
+// parts are all maps of a scenario file, outer ones first. The page about scenarios is generated from them.
 func parts() []part {
 	all := []part{
 		{"A scenario", scenarioKeys()},
@@ -68,7 +67,7 @@ func expectationKeys() []nemesis.Key {
 	return append(keys, nemesis.Key{Name: "CHECKER", Takes: takesVerdict, About: "what one checker is to find: " + strings.Join(names(checker.Checks(), checkerName), ", ")})
 }
 
-// keysTable is the keys of all parts as a table for each, in Markdown.
+// keysTable returns the keys of all parts as Markdown tables.
 func keysTable() string {
 	var b strings.Builder
 	for _, p := range parts() {
@@ -88,7 +87,7 @@ func keysTable() string {
 	return b.String()
 }
 
-// The page about scenarios shows the table of keys as it would be written now.
+// The page about scenarios has the current table of keys.
 func TestPageShowsTheKeys(t *testing.T) {
 	const page, begin, end = "../docs/add-a-scenario.md", "<!-- keys -->\n", "<!-- /keys -->"
 	text, err := os.ReadFile(page)
@@ -112,7 +111,7 @@ func TestPageShowsTheKeys(t *testing.T) {
 	}
 }
 
-// validator holds YAML to the schema, as an editor does.
+// validator checks YAML against the schema, as an editor does.
 func validator(t *testing.T) func(text string) error {
 	t.Helper()
 	text, err := json.Marshal(schemaOf())
@@ -137,7 +136,7 @@ func validator(t *testing.T) func(text string) error {
 	}
 }
 
-// Every scenario that comes along keeps to the schema, and so do the examples of the page.
+// The embedded scenarios and the examples of the page follow the schema.
 func TestSchemaTakesScenarios(t *testing.T) {
 	valid := validator(t)
 	for _, name := range Names() {
@@ -225,7 +224,7 @@ func TestSettingsAreKnown(t *testing.T) {
 	}
 }
 
-// Numbers have an upper bound, told at their place.
+// Numbers have an upper bound, which is reported at their position.
 func TestNumbersThatAreTooLarge(t *testing.T) {
 	for text, want := range map[string]string{
 		"episodes: 1000000":                   "x.yaml:4:11: episodes: 1000000 is too many: at most 10000",
@@ -272,7 +271,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Names stand in the order of their letters, whatever their files are called.
+// Names are sorted, independently of the names of their files.
 func TestNamesAreSorted(t *testing.T) {
 	names := Names()
 	for i := range names[1:] {
@@ -286,7 +285,7 @@ func TestNamesAreSorted(t *testing.T) {
 	}
 }
 
-// A key of a fault that other faults have as well is that of its own fault.
+// A key that several faults have belongs to the fault of its step.
 func TestKeysOfFaultsAreRead(t *testing.T) {
 	for _, f := range nemesis.All() {
 		for _, k := range f.Keys {

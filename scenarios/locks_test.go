@@ -24,7 +24,7 @@ func TestParseLocks(t *testing.T) {
 			Hold:    ref(span(time.Millisecond, 3*time.Millisecond)), Clients: 2, Wait: ref(time.Duration(0)),
 		}},
 		"py=cmd:python3 x.py": {{Name: "py", Command: "python3 x.py"}},
-		// Slashes and equals signs of a command are its own; commas between quotes too.
+		// Slashes, equals signs and quoted commas of a command are part of it.
 		"py=cmd:/usr/bin/python3 -O x.py --a=b/c,set-nx": {
 			{Name: "py", Command: "/usr/bin/python3 -O x.py --a=b/c"}, {Name: "set-nx", Use: "set-nx"},
 		},
@@ -42,7 +42,7 @@ func TestParseLocks(t *testing.T) {
 	}
 }
 
-// unnamed removes the mark Named from locks, which all must have.
+// unnamed removes the mark Named, which all locks must have.
 func unnamed(t *testing.T, uses []LockUse) []LockUse {
 	t.Helper()
 	for i := range uses {
@@ -54,8 +54,7 @@ func unnamed(t *testing.T, uses []LockUse) []LockUse {
 	return uses
 }
 
-// A scenario's own lock comes with what the scenario gave it, also where its name is
-// one of the catalog.
+// A lock that the scenario defines keeps its definition, even if the catalog has a lock of this name.
 func TestParseLocksOfAScenario(t *testing.T) {
 	own := []LockUse{{Name: "set-nx", Use: "set-nx", TTL: ref(time.Second)}, {Name: "slow", Use: "set-nx", Clients: 2}}
 	got, err := ParseLocks("slow, set-nx,redlock", own...)

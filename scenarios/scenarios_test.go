@@ -166,8 +166,7 @@ func span(from, to time.Duration) nemesis.Range { return nemesis.Range{From: fro
 
 func ref[T any](v T) *T { return &v }
 
-// The guide shows one scenario in three pieces: the first stands alone, the others
-// take the place of its last lines.
+// The guide shows a scenario in three pieces. The first one is complete, and the others replace its last lines.
 func TestGuideReads(t *testing.T) {
 	text, err := os.ReadFile("../docs/add-a-scenario.md")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"lockbench/workloads"
 )
 
-// object is a piece of a JSON schema.
+// object is a part of a JSON schema.
 type object = map[string]any
 
-// Texts of a scenario, as regular expressions that editors know.
+// The texts of a scenario as regular expressions that editors support.
 const (
 	durationPattern = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)`
 	durationsOnly   = `^(` + durationPattern + `)+$`
@@ -28,7 +28,7 @@ const (
 	ratesOnly       = `^[0-9.]+%( *\.\. *[0-9.]+%)?$`
 )
 
-// TestSchemaFile: schema.json is the schema of today's keys and names.
+// TestSchemaFile checks that schema.json has the current keys and names.
 func TestSchemaFile(t *testing.T) {
 	const file = "schema.json"
 	var want bytes.Buffer
@@ -50,9 +50,9 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-// schemaOf returns the JSON schema of scenario files, draft 2020-12, for editors: they complete
-// keys and names, show what they mean and mark what is wrong. A schema cannot express every rule:
-// only [Read] checks, for example, that clients release within their lease.
+// schemaOf returns the JSON schema (draft 2020-12) of scenario files, with which editors complete keys and names, show their
+// descriptions and mark errors. A schema cannot express every rule: only [Read] checks, for example, that clients release
+// within their lease.
 func schemaOf() object {
 	s := schema{}
 	root := s.object(scenarioKeys())
@@ -76,8 +76,7 @@ func schemaOf() object {
 
 type schema struct{}
 
-// oneWord is one word or text. YAML takes 3 for a number and yes for no text, and for a
-// scenario both are just what was written.
+// oneWord is a word or a text. YAML reads 3 as a number and yes as a boolean, and a scenario reads both as text.
 var oneWord = object{"type": []string{"string", "number", "boolean"}}
 
 func refer(def string) object { return object{"$ref": "#/$defs/" + def} }
@@ -101,7 +100,7 @@ func (s schema) object(keys []nemesis.Key) object {
 	return o
 }
 
-// property is what a key takes, with what it means.
+// property is the value of a key with its description.
 func (s schema) property(k nemesis.Key) object {
 	p := s.value(k.Takes)
 	if service, ok := find(services.All(), serviceName, k.Name); ok {
@@ -114,7 +113,7 @@ func (s schema) property(k nemesis.Key) object {
 	return p
 }
 
-// value is what may stand behind a key that takes something.
+// value is the schema of the values that a key takes.
 func (s schema) value(takes string) object {
 	switch takes {
 	case takesVersion:
@@ -173,7 +172,7 @@ func (s schema) value(takes string) object {
 	return object{"type": oneWord["type"]}
 }
 
-// oneOf is one of some words; true and false may be written without quotes.
+// oneOf is one of some words. true and false may be written without quotes.
 func (s schema) oneOf(words []string) object {
 	var all []any
 	for _, w := range words {
@@ -190,7 +189,7 @@ func (s schema) only(key string, value object) object {
 	return object{"type": "object", "properties": object{key: value}, "required": []string{key}, "additionalProperties": false}
 }
 
-// settings are those of one service that a scenario may give.
+// settings are the settings of one service that a scenario may set.
 func (s schema) settings(of *service.Service) object {
 	properties := object{}
 	for _, free := range freeSettings(of) {
@@ -244,7 +243,7 @@ func (s schema) lock() object {
 			"then": object{"propertyNames": object{"enum": allowed}},
 		})
 	}
-	// A command takes what it likes: only it knows its options.
+	// Only the command knows its options.
 	own["additionalProperties"] = oneWord
 	own["oneOf"] = []any{object{"required": []string{"use"}}, object{"required": []string{"cmd", "as"}}}
 	own["allOf"] = rules
@@ -274,7 +273,7 @@ func (s schema) step() object {
 func (s schema) expectation() object {
 	keys := keysIn(Expectation{})
 	for _, c := range checker.Checks() {
-		// A checker that is called as a key cannot be named here.
+		// A checker with the name of a key cannot be named here.
 		if _, taken := nemesis.KeyOf(keys, c.Name); !taken {
 			keys = append(keys, nemesis.Key{Name: c.Name, Takes: takesVerdict, About: c.About})
 		}
@@ -290,7 +289,7 @@ func (s schema) verdict() object {
 	return object{"enum": all}
 }
 
-// role is the text of one role or of several.
+// role is the text of one or several roles.
 func (s schema) role() string {
 	var words []string
 	for _, r := range roles() {

@@ -13,7 +13,7 @@ locks: [no-lock, set-nx]
 faults: none
 `
 
-// The key `servers` and its short forms say the same.
+// The key `servers` and its short forms have the same meaning.
 func TestServersAndTheirShortForms(t *testing.T) {
 	read := func(text string) map[string]Servers {
 		t.Helper()

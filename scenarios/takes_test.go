@@ -69,8 +69,7 @@ func lockKeys() []nemesis.Key {
 	}, keysIn(LockUse{})...)
 }
 
-// keysIn are the keys of a struct's fields, whose tags say what they mean. What the fields
-// hold is what holds where a scenario says nothing.
+// keysIn returns the keys of a struct's fields with the descriptions in their tags. The values of the fields are the defaults.
 func keysIn(v any) []nemesis.Key {
 	var keys []nemesis.Key
 	s := reflect.ValueOf(v)
@@ -84,7 +83,7 @@ func keysIn(v any) []nemesis.Key {
 	return keys
 }
 
-// described says what a field takes, and what it holds.
+// described describes the values of a field and its default.
 func described(v any) (takes, holds string) {
 	switch v := v.(type) {
 	case string:

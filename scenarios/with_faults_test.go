@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// WithFaults changes nothing but the faults.
+// WithFaults changes only the faults.
 func TestWithFaults(t *testing.T) {
 	for _, name := range []string{"steady", "failover"} {
 		s, err := Load(name)
@@ -25,7 +25,7 @@ func TestWithFaults(t *testing.T) {
 	}
 }
 
-// A mistake is reported as one of the argument.
+// A mistake is reported as an error of the argument.
 func TestWithFaultsReportsTheArgument(t *testing.T) {
 	s, err := Load("steady")
 	if err != nil {

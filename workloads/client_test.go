@@ -45,8 +45,7 @@ func TestRenew(t *testing.T) {
 		1003 info renew 3.1 error=the guest is gone`)
 }
 
-// A lease that its library keeps alive says so in the history, whose reader could
-// not know otherwise how long it lasts.
+// The history marks leases that the library renews, because their length cannot be derived from it otherwise.
 func TestRenewedLease(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.conn.grant.Renewed, b.conn.grant.Lease = true, 30*time.Second
@@ -77,8 +76,7 @@ func TestRetiredProcesses(t *testing.T) {
 	}
 }
 
-// A touch that the guarded thing refuses has failed; nothing about it is unknown,
-// and the tenure goes on under the same process.
+// A touch that the guarded resource refuses has failed. Nothing is unknown, so the hold continues with the same process.
 func TestStaleTouchKeepsProcess(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.conn.grant.Token = ptr(uint64(1))

@@ -76,7 +76,7 @@ func TestTurn(t *testing.T) {
 	})
 }
 
-// A refusal is definite: nothing is released, and the same process tries again.
+// After a refusal nothing is released, and the same process tries again.
 func TestTurnRefused(t *testing.T) {
 	set := func(b *bench) { b.conn.answers["acquire"] = always(fmt.Errorf("acquire: %w", locks.ErrTaken)) }
 	inTurns(t, set, plainly, 2, func(b *bench) {
@@ -97,8 +97,7 @@ func TestTurnRefused(t *testing.T) {
 	})
 }
 
-// After an unknown acquire something may be held, so it is released; under a fresh
-// process, since the old one may still be acquiring.
+// After an unknown acquire the client releases the lock, with a new process, because the old one may still be acquiring.
 func TestTurnUnknown(t *testing.T) {
 	set := func(b *bench) { b.conn.answers["acquire"] = always(errUnclear) }
 	inTurns(t, set, plainly, 2, func(b *bench) {
@@ -177,7 +176,7 @@ func TestGone(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					b := newBench(t, history.Header{})
 					b.conn.answers[op] = answer
-					// The limit is for a client that does not stop, and ends the test then.
+					// The limit ends the test if a client does not stop.
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					defer cancel()
 					plainly.Run(ctx, b.client)
@@ -202,8 +201,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// The limit counts beyond what the request itself allows to wait, and does not hear
-// the end of the run: what has begun is finished and recorded.
+// The limit begins after the wait that the request allows. The end of the run does not interrupt an operation: it ends and is
+// recorded.
 func TestOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
@@ -223,7 +222,7 @@ func TestOverdue(t *testing.T) {
 	})
 }
 
-// A paused client begins nothing: its touch is invoked when it is awake.
+// A paused client begins no operation. It invokes the touch after the pause.
 func TestTouchWaitsUntilAwake(t *testing.T) {
 	set := func(b *bench) { b.hooks.awake = func() { time.Sleep(3 * time.Second) } }
 	inTurns(t, set, plainly, 1, func(b *bench) {
@@ -274,7 +273,7 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// A step may ask a client to hold on; then it makes sure each second that it holds.
+// A step may extend the hold of a client, which then checks each second that it still holds.
 func TestHoldAskedFor(t *testing.T) {
 	set := func(b *bench) { b.hooks.hold = map[Event]time.Duration{Acquired: 2500 * time.Millisecond} }
 	inTurns(t, set, plainly, 1, func(b *bench) {
@@ -295,7 +294,7 @@ func TestHoldAskedFor(t *testing.T) {
 	})
 }
 
-// A lock that does not support an operation is not a refusing lock: it ends the run.
+// An unsupported operation is not a refusal. It ends the run.
 func TestUnfit(t *testing.T) {
 	set := func(b *bench) { b.conn.answers["acquire"] = always(fmt.Errorf("%w: no waiting", locks.ErrUnsupported)) }
 	inTurns(t, set, plainly, 1, func(b *bench) {
@@ -321,7 +320,7 @@ func TestRunGivesBack(t *testing.T) {
 	})
 }
 
-// Behind a lock that works, nothing that was counted is lost.
+// A correct lock loses no increments.
 func TestClientsCountTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
@@ -356,7 +355,7 @@ func TestClientsCountTogether(t *testing.T) {
 	})
 }
 
-// Holds are drawn from the scenario's range, both ends included, by the client's own chance.
+// Each client draws its holds from the scenario's range, both ends included, with its own randomness.
 func TestDrawn(t *testing.T) {
 	c := (&bench{t: t}).newClient(1)
 	seen := map[time.Duration]bool{}

@@ -11,8 +11,8 @@ import (
 	"lockbench/locks"
 )
 
-// atTheEdge is what two seconds of one client on the edge of a lease of 200 ms come to, with
-// how long before its end each lease was written under for the last time.
+// atTheEdge is the history of a client that works until the end of its leases of 200 ms for two seconds, with the time between
+// the last write and the end of each lease.
 func atTheEdge(t *testing.T, c *conn) (h *history.History, b *bench, left []time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 	"lockbench/locks"
 )
 
-// conn is the way to a client that answers as a test wants it; by default all is
-// well and takes no time.
+// conn is a connection to a client with configured answers. By default every operation succeeds and takes no time.
 type conn struct {
 	grant   guest.Grant
 	answers map[string]func(ctx context.Context) error // by operation
@@ -54,7 +53,7 @@ func always(err error) func(context.Context) error {
 	return func(context.Context) error { return err }
 }
 
-// the answers err the nth time, from 1; otherwise all is well.
+// the answers err the nth time, from 1, and otherwise succeeds.
 func the(nth int, err error) func(context.Context) error {
 	count := 0
 	return func(context.Context) error {
@@ -65,7 +64,7 @@ func the(nth int, err error) func(context.Context) error {
 	}
 }
 
-// silence does not answer until the caller's patience ends.
+// silence does not answer before the end of the caller's context.
 func silence(ctx context.Context) error {
 	<-ctx.Done()
 	return fmt.Errorf("no answer: %w", ctx.Err())
@@ -106,7 +105,7 @@ func (h *hooks) Unknown()                      {}
 func (h *hooks) Overdue(client int, why error) { h.say("overdue %d: %v", client, why) }
 func (h *hooks) Unfit(err error)               { h.say("unfit: %v", err) }
 
-// bench is one client, of number 3, on a fake connection; its history is real.
+// bench is client 3 on a fake connection with a real history.
 type bench struct {
 	t        *testing.T
 	conn     *conn
@@ -134,7 +133,7 @@ func (b *bench) newClient(id int) *Client {
 	}
 }
 
-// read ends the history and reads it again, which holds it to the rules of the format.
+// read ends the history and reads it again, which checks the rules of the format.
 func (b *bench) read() *history.History {
 	b.t.Helper()
 	if err := b.recorder.Close(); err != nil {

@@ -12,8 +12,7 @@ import (
 	"lockbench/locks"
 )
 
-// judged lets clients live a workload's life on a lock, in virtual time, and judges
-// what comes of it. Reading the history holds it to the rules of the format.
+// judged runs a workload on a lock in virtual time and judges the history. Reading the history checks the rules of the format.
 func judged(t *testing.T, name string, p Params, h history.Header, faults ...fault) (*history.History, checker.Report) {
 	t.Helper()
 	entry, ok := Find(name)
@@ -45,8 +44,7 @@ func judged(t *testing.T, name string, p Params, h history.Header, faults ...fau
 	return got, checker.Judge(got, checker.Options{})
 }
 
-// Every workload finds nothing about a lock that works, and finds out about each one
-// that does not.
+// Every workload is valid with a correct lock, and violated with each wrong one.
 func TestJudged(t *testing.T) {
 	short := Params{Keys: []string{"a", "b"}, TTL: 8 * time.Second, Wait: 2 * time.Second,
 		HoldMin: 2 * time.Millisecond, HoldMax: 20 * time.Millisecond}

@@ -55,7 +55,7 @@ type memoryWaiter struct {
 	granted chan struct{}
 }
 
-// conflict tells whether b must wait for a.
+// conflict reports whether b must wait for a.
 func (m *memory) conflict(a, b memoryHold) bool {
 	switch {
 	case a.owner == b.owner, m.faults[clientsNotThreads] && a.client == b.client:
@@ -218,7 +218,7 @@ func (c memoryConn) Renew(_ context.Context, session string, ttl time.Duration) 
 	return c.lock.renew(session, ttl)
 }
 
-// travel is the network delay to or from the lock; without it no request would ever be late.
+// travel is the network delay to or from the lock. Without a delay no request would be late.
 func travel() { time.Sleep(200 * time.Microsecond) }
 
 // The other tests rely on the lock being correct.

@@ -71,7 +71,7 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// A client whose renewal did not work stops to work and gives the lock back, whatever the answer was.
+// A client whose renewal did not succeed stops working and releases the lock.
 func TestRenewalsThatFail(t *testing.T) {
 	for _, test := range []struct {
 		what   string

@@ -58,8 +58,7 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// A lock that claims no re-entry may refuse every request that names an owner, so it is
-// asked without one, and the history says so.
+// A lock that is not reentrant may refuse requests with an owner, so the request and the history have none.
 func TestAcquireOwnerless(t *testing.T) {
 	b := newBench(t, history.Header{})
 	a := &asked{conn: b.conn}
@@ -81,8 +80,8 @@ type pair func(c *Client)
 func (pair) Threads() int                       { return 2 }
 func (p pair) Run(_ context.Context, c *Client) { p(c) }
 
-// Threads are processes and owners of their own. An unknown outcome makes one of them
-// a process and an owner never used before, and leaves the other alone.
+// Each thread has its own process and owner. After an unknown outcome a thread gets a new process and owner, and the other
+// thread keeps its own.
 func TestThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
@@ -134,8 +133,7 @@ func TestThreads(t *testing.T) {
 	})
 }
 
-// A thread that is through with an error of the program's own is not lost sight of,
-// and all threads end with their client.
+// An error of the program in a thread is returned, and all threads end with their client.
 func TestThreadsEnd(t *testing.T) {
 	b := newBench(t, history.Header{})
 	func() {
@@ -228,7 +226,7 @@ func TestReentrantUnknown(t *testing.T) {
 	}
 }
 
-// A workload refuses locks that cannot do what it asks, and settings that make no sense.
+// A workload refuses locks without the necessary capabilities, and contradictory settings.
 func TestRefuses(t *testing.T) {
 	leased := locks.Claims{Bounded: true}
 	with := func(change func(*locks.Claims)) locks.Claims { c := leased; change(&c); return c }
@@ -276,7 +274,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Every entry is whole, and makes a workload.
+// Every entry is complete and makes a workload.
 func TestEntries(t *testing.T) {
 	for _, e := range All() {
 		if w := e.New(Params{Keys: []string{"a"}}); w == nil || e.Name == "" || e.About == "" || len(e.About) > 120 {
