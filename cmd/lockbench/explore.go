@@ -16,7 +16,6 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
-	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
@@ -128,7 +127,11 @@ func seedRange(text string) (from, to uint64, err error) {
 // explore searches, shrinks the first violation, and prints the result.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
-	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d%s · world sim\n", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To, ofShard(x.Shard))
+	line := fmt.Sprintf("explore %s   lock %s · seeds %d..%d · world sim", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To)
+	if x.Shard.N > 0 {
+		line += " · shard " + x.Shard.String()
+	}
+	_, _ = fmt.Fprintln(w, line)
 	last, latest := time.Now(), time.Now()
 	total := x.Left()
 	var pace run.Pace
@@ -171,9 +174,7 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 			return err
 		}
 	}
-	code := found.ExitCode(x.Expectation())
-	printExit(w, found, code)
-	return exitWith(code)
+	return exitExplored(w, found, found.ExitCode(x.Expectation()))
 }
 
 func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed, out string) error {
@@ -202,17 +203,10 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	return nil
 }
 
-func ofShard(s shard.Shard) string {
-	if s.N == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", part %d of %d", s.I, s.N)
-}
-
 // printExplored prints the result of a search.
 func printExplored(w io.Writer, e *search.Explored) {
-	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), %s, a fault in effect in %d of them\n",
-		report.Plural(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), distinct(e.Distinct), e.Bitten)
+	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), different histories: %d, a fault in effect in %d of them\n",
+		report.Plural(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
 	classes := ""
 	if counts, _ := e.Counts(); len(counts) > 0 {
 		classes = " (" + strings.Join(counts, ", ") + ")"
@@ -237,23 +231,9 @@ func printExplored(w io.Writer, e *search.Explored) {
 	}
 }
 
-// distinct counts different histories.
-func distinct(n int) string {
-	if n == 1 {
-		return "1 history"
-	}
-	return fmt.Sprintf("%d different histories", n)
-}
-
-func printExit(w io.Writer, e *search.Explored, code int) {
-	switch code {
-	case report.ExitExpected:
-		_, _ = fmt.Fprintf(w, "Exit 0: as expected of %s (%s).\n", e.Lock, e.Expected)
-	case report.ExitUnexpected:
-		_, _ = fmt.Fprintf(w, "Exit 1: not as expected of %s (%s).\n", e.Lock, e.Expected)
-	case report.ExitUnknown:
-		_, _ = fmt.Fprintln(w, "Exit 2: nothing was shown.")
-	default:
-		_, _ = fmt.Fprintln(w, "Exit 3: the harness failed.")
-	}
+// exitExplored prints the outcome of a search and exits with its code.
+func exitExplored(w io.Writer, e *search.Explored, code int) error {
+	outcome := []string{"as expected", "not as expected", "nothing was shown", "the harness failed"}[code]
+	_, _ = fmt.Fprintf(w, "Exit %d: %s; expected of %s: %s.\n", code, outcome, e.Lock, e.Expected)
+	return exitWith(code)
 }

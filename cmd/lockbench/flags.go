@@ -68,11 +68,9 @@ func notEmpty(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// askedFlags are the flags that replace the expectations of scenarios.
-type askedFlags struct{ scenarios.Asked }
-
-func (f *askedFlags) addAsked(c *cobra.Command) {
+// addAsked adds the flags that replace the expectations of scenarios.
+func addAsked(c *cobra.Command, asked *scenarios.Asked) {
 	fl := c.Flags()
-	fl.StringArrayVar(&f.Expect, "expect", nil, "[[SCENARIO/]LOCK=]VERDICT [CLASS], or {...} as in a scenario: expect this instead of what the scenario says; may be repeated")
-	fl.StringArrayVar(&f.Like, "like", nil, "LOCK=OTHER: expect of a lock what each scenario expects of the other, as in mine=set-nx; may be repeated")
+	fl.StringArrayVar(&asked.Expect, "expect", nil, "[[SCENARIO/]LOCK=]VERDICT [CLASS], or {...} as in a scenario: expect this instead of what the scenario says; may be repeated")
+	fl.StringArrayVar(&asked.Like, "like", nil, "LOCK=OTHER: expect of a lock what each scenario expects of the other, as in mine=set-nx; may be repeated")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,7 @@ func TestFormerCommandsAreReplaced(t *testing.T) {
 		if err := exists(root, strings.ReplaceAll(today, "ARGS", "")); err != nil {
 			t.Errorf("%s: %q: %v", name, today, err)
 		}
-		if err := formerCommand([]string{name}); !isUsage(err) {
+		if err := formerCommand([]string{name}); !errors.As(err, new(exitError)) {
 			t.Errorf("%s: got %v, want wrong usage", name, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/report"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 )
@@ -23,7 +24,7 @@ take its place; docs/guest-protocol.md has the protocol.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			lock, ok := catalog.Find(args[0])
 			if !ok {
-				return usageError{catalog.NotFound(args[0]).Error()}
+				return exitError{report.ExitUsage, catalog.NotFound(args[0])}
 			}
 			hello := guest.HelloOf(lock.Card)
 			hello.Version, hello.SourceAddress, hello.AddrMap = version, true, true

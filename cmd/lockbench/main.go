@@ -72,7 +72,6 @@ func program(args []string) (code int) {
 		}
 	}()
 
-	complain := func(err error) { sayTo(os.Stderr)("lockbench: " + err.Error()) }
 	err := formerCommand(args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
@@ -83,13 +82,13 @@ func program(args []string) (code int) {
 	var exit exitError
 	if errors.As(err, &exit) {
 		if exit.err != nil {
-			complain(exit.err)
+			sayTo(os.Stderr)("lockbench: " + err.Error())
 		}
 		return exit.code
 	}
-	complain(err)
+	sayTo(os.Stderr)("lockbench: " + err.Error())
 	// A combination that no world supports is wrong usage.
-	if scenarios.IsUsage(err) || isUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
+	if scenarios.IsUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
 		return report.ExitUsage
 	}
 	return report.ExitHarness
@@ -180,15 +179,8 @@ func exitWith(code int) error {
 	return exitError{code: code}
 }
 
-type usageError struct{ text string }
-
-func (e usageError) Error() string { return e.text }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
-
-func isUsage(err error) bool {
-	var u usageError
-	return errors.As(err, &u)
+func usagef(format string, args ...any) error {
+	return exitError{report.ExitUsage, fmt.Errorf(format, args...)}
 }
 
 // wants accepts one argument, which what describes.

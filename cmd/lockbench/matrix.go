@@ -29,7 +29,7 @@ import (
 // matrixFlags are the flags of matrix.
 type matrixFlags struct {
 	worldFlags
-	askedFlags
+	asked                                                     scenarios.Asked
 	file, worlds, scenarios, locks, seeds, shard, out, resume string
 
 	seed               uint64
@@ -91,7 +91,7 @@ verdicts.`,
 	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder with its own flags")
 	f.add(c)
 	f.addServers(c)
-	f.addAsked(c)
+	addAsked(c, &f.asked)
 	completeList(c, "scenarios", scenarios.Names)
 	completeList(c, "locks", catalog.Names)
 	completeList(c, "worlds", worldNames)
@@ -148,7 +148,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if f.resume == "" {
-		m.Asked = f.Asked
+		m.Asked = f.asked
 		m.Servers = f.given
 	}
 	chosen, err := campaign.Choose(m.Settings)
@@ -215,7 +215,7 @@ func (f *matrixFlags) open(c *cobra.Command) (m *campaign.Campaign, err error) {
 		return nil, err
 	}
 	if m, err = campaign.Read(f.resume); err != nil {
-		return nil, usageError{err.Error()}
+		return nil, exitError{report.ExitUsage, err}
 	}
 	f.worlds, f.given = strings.Join(mapped(m.Worlds, worldName), ","), m.Servers
 	return m, nil
@@ -229,7 +229,7 @@ func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error
 	if f.shard != "" {
 		s.Shard, err = shardOf(f.shard)
 	} else if s.Shard, by, err = shard.FromEnvironment(os.Getenv); err != nil {
-		err = usageError{err.Error()}
+		err = exitError{report.ExitUsage, err}
 	}
 	if err != nil {
 		return s, err

@@ -68,9 +68,7 @@ Exit codes are those of explore or matrix, over all shards; 2 while a shard is m
 				// Expectations beyond a verdict are not compared; the result is printed above.
 				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}
 			}
-			code := sum.ExitCode(expected)
-			printExit(w, sum, code)
-			return exitWith(code)
+			return exitExplored(w, sum, sum.ExitCode(expected))
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "the new folder of a matrix")

@@ -23,7 +23,7 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	worldFlags
-	askedFlags
+	asked    scenarios.Asked
 	locks    string
 	seed     uint64
 	episodes int
@@ -73,7 +73,7 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print what the run would do, without starting anything")
 	fl.DurationVar(&f.duration, "duration", 0, "run episodes for this long (instead of --episodes)")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks run at once (default: as many as this machine can run)")
-	f.addAsked(c)
+	addAsked(c, &f.asked)
 	fl.BoolVar(&f.until, "until-violation", false, "judge each lock with servers after each episode, and end the run after a violation; the other locks finish their episode")
 	fl.StringVar(&f.out, "out", "results", "the folder for results folders")
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
@@ -146,10 +146,10 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 	if len(uses) == 0 {
 		uses = s.Locks
 	}
-	if err := f.Check([]*scenarios.Scenario{s}, uses); err != nil {
+	if err := f.asked.Check([]*scenarios.Scenario{s}, uses); err != nil {
 		return o, err
 	}
-	asked := f.Asked
+	asked := f.asked
 	if f.noFaults || len(f.faults) > 0 { // the scenario's expectations apply to its own faults
 		asked.Expect = append([]string{scenarios.Valid}, asked.Expect...)
 	}
@@ -175,7 +175,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		printDryRun(c.OutOrStdout(), job)
 		return nil
 	}
-	job.Options.Again = f.again(c, scenario, job.World)
+	job.Options.Again = again(c, []string{scenario}, put{"world", job.World.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 	head := c.OutOrStdout()
 	if f.json {
 		head = c.ErrOrStderr()
@@ -215,11 +215,6 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 		return err
 	}
 	return exitWith(out.Result.ExitCode())
-}
-
-// again returns the command that repeats the run.
-func (f *runFlags) again(c *cobra.Command, scenario string, w world.World) string {
-	return again(c, []string{scenario}, put{"world", w.Name()}, put{"seed", strconv.FormatUint(f.seed, 10)})
 }
 
 func worldNames() []string { return mapped(run.Worlds(run.WorldOptions{}), world.World.Name) }

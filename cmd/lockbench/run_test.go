@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"lockbench/internal/world/local"
 )
 
 // The command that repeats a run has every given flag, quoted for a shell, and the seed, even if it was drawn.
@@ -46,8 +44,7 @@ func TestAgainRepeatsTheRun(t *testing.T) {
 			if err := c.ParseFlags(tt.args); err != nil {
 				t.Fatal(err)
 			}
-			f.seed = 7
-			if got := f.again(c, "failover", local.New(local.Options{})); got != tt.want {
+			if got := again(c, []string{"failover"}, put{"world", "local"}, put{"seed", "7"}); got != tt.want {
 				t.Errorf("again:\n got %s\nwant %s", got, tt.want)
 			}
 		})

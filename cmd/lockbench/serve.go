@@ -53,7 +53,9 @@ func serve(c *cobra.Command, args []string, listen string) error {
 	if err != nil {
 		return err
 	}
-	o := site.Options{Root: "results", Judge: soFar}
+	o := site.Options{Root: "results", Judge: func(name string, h *history.History) (report.Lock, error) {
+		return run.JudgeHistory(name, h, checker.Options{}) // it may not have ended
+	}}
 	if len(args) == 1 {
 		o.Root = args[0]
 	}
@@ -85,11 +87,6 @@ func serve(c *cobra.Command, args []string, listen string) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 5*time.Second)
 	defer cancel()
 	return server.Shutdown(limited)
-}
-
-// soFar judges a history that may not have ended.
-func soFar(name string, h *history.History) (report.Lock, error) {
-	return run.JudgeHistory(name, h, checker.Options{})
 }
 
 // loopback parses --listen, which must be an address of this machine only.
