@@ -196,7 +196,7 @@ func (o Options) settle() (run.Options, error) {
 		out.Seed = uint64(rand.Uint32())
 	}
 	if o.Locks != "" {
-		others, err := scenarios.ParseLocks(o.Locks, s.Locks...)
+		others, err := scenarios.ParseLocks("--locks", o.Locks, s.Locks...)
 		if err != nil {
 			return none, fmt.Errorf("lockbench.Run: Options.Locks: %w", err)
 		}
@@ -207,7 +207,7 @@ func (o Options) settle() (run.Options, error) {
 	}
 	var asked scenarios.Asked
 	for _, text := range o.Expect {
-		if lock, _, err := scenarios.ParseExpect(text, out.Locks); err == nil && lock == "" {
+		if _, err := scenarios.ParseExpectation(text); err == nil { // without the name of a lock
 			text = o.name() + "=" + text
 		}
 		asked.Expect = append(asked.Expect, text)

@@ -36,12 +36,11 @@ func (s *Scenario) abilities() []breach {
 		if !ok {
 			continue
 		}
-		w, t := s.askedOf(u, lock)
-		if why := unfit(lock, work, w, t); why != "" {
+		if why := s.unfit(u, lock, work); why != "" {
 			list = append(list, breach{
 				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
 				text: fmt.Sprintf("%s cannot take part: %s", u.Name, why),
-				hint: fitter(lock, work, w, t),
+				hint: s.fitting(u, lock.Family, work),
 			})
 		}
 	}
@@ -55,17 +54,12 @@ func (s *Scenario) Takes(u LockUse) bool {
 	if !ok || !found {
 		return true
 	}
-	w, t := s.askedOf(u, lock)
-	return unfit(lock, work, w, t) == ""
+	return s.unfit(u, lock, work) == ""
 }
 
-// askedOf returns the workload of a lock and its servers.
-func (s *Scenario) askedOf(u LockUse, lock catalog.Lock) (Workload, Topology) {
-	return s.WorkFor(u), s.ServersFor(u, lock.Service).Topology
-}
-
-// unfit returns the reason why a lock cannot take part, or "".
-func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
+// unfit returns the reason why a lock with the settings of u cannot take part, or "".
+func (s *Scenario) unfit(u LockUse, l catalog.Lock, work workloads.Entry) string {
+	w, t := s.WorkFor(u), s.ServersFor(u, l.Service).Topology
 	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
 	if l.Claims.Leaseless() {
 		p.TTL = 0
@@ -85,23 +79,16 @@ func unfit(l catalog.Lock, work workloads.Entry, w Workload, t Topology) string 
 	return ""
 }
 
-// fitter returns a hint for a lock that cannot take part.
-func fitter(lock catalog.Lock, work workloads.Entry, w Workload, t Topology) string {
-	var hints, can []string
-	// A ttl of 0 is more likely a mistake than the wrong lock.
-	if leased := w; w.TTL == 0 {
-		leased.TTL = DefaultTTL
-		if unfit(lock, work, leased, t) == "" {
-			hints = append(hints, fmt.Sprintf("give it a ttl above 0s, such as %v", leased.TTL))
-		}
-	}
+// fitting returns a hint with the locks of a family that could take part.
+func (s *Scenario) fitting(u LockUse, family locks.Family, work workloads.Entry) string {
+	var can []string
 	for _, l := range catalog.All() {
-		if l.Family == lock.Family && unfit(l, work, w, t) == "" {
+		if l.Family == family && s.unfit(u, l, work) == "" {
 			can = append(can, l.Name)
 		}
 	}
-	if len(can) > 0 {
-		hints = append(hints, "of its family these can: "+strings.Join(can, ", "))
+	if len(can) == 0 {
+		return ""
 	}
-	return strings.Join(hints, "; ")
+	return "of its family these can: " + strings.Join(can, ", ")
 }

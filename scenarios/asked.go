@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -17,27 +19,26 @@ type Asked struct {
 
 // Check checks the expectations, and that everything that they name runs.
 func (a Asked) Check(run []*Scenario, uses []LockUse) error {
-	_, err := a.read(run, uses, true)
-	return err
+	var errs []error
+	for _, r := range a.rules(run, uses) {
+		errs = append(errs, r.check(run, names(uses, useName)))
+	}
+	return errors.Join(errs...)
 }
 
-// Apply returns the scenario with the expectations of the user. Precedence: SCENARIO/LOCK, then
-// LOCK, then --like, then unnamed. The last of equals wins. Controls only count if named.
+// Apply returns the scenario with the expectations of the user. Controls only count if named.
 func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
-	rules, err := a.read([]*Scenario{s}, uses, false)
-	if err != nil || len(rules) == 0 {
-		return s, err
-	}
 	asked := *s
-	asked.Expect = maps.Clone(s.Expect)
-	if asked.Expect == nil {
-		asked.Expect = map[string]Expectation{}
-	}
-	for _, u := range uses {
-		best := -1
-		for _, r := range rules {
-			if weight := r.weight(); weight >= best && r.concerns(s, u) {
-				best, asked.Expect[u.Name] = weight, r.expectation(s)
+	asked.Expect = map[string]Expectation{}
+	maps.Copy(asked.Expect, s.Expect)
+	for _, r := range a.rules([]*Scenario{s}, uses) {
+		e, err := r.expectation(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range uses {
+			if r.concerns(s, u) {
+				asked.Expect[u.Name] = e
 			}
 		}
 	}
@@ -46,18 +47,10 @@ func (a Asked) Apply(s *Scenario, uses []LockUse) (*Scenario, error) {
 
 // Flags returns the flags for the same expectations in one scenario with these locks.
 func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
-	in := askedIn{run: append(Names(), s.Name), locks: names(uses, useName)}
-	runs := func(lock string) bool { return lock == "" || slices.Contains(in.locks, lock) }
 	var words []string
-	for _, arg := range a.Like {
-		if lock, _, _ := cutLike(arg, in.locks); runs(lock) {
-			words = append(words, "--like", arg)
-		}
-	}
-	for _, arg := range a.Expect {
-		name, _ := cutExpect(arg)
-		if x := newReader("--expect").selected(word{text: name}, in); runs(x.lock) && (x.scenario == "" || x.scenario == s.Name) {
-			words = append(words, "--expect", arg)
+	for _, r := range a.rules([]*Scenario{s}, uses) {
+		if slices.ContainsFunc(uses, func(u LockUse) bool { return r.concerns(s, u) }) {
+			words = append(words, r.flag, r.arg)
 		}
 	}
 	return words
@@ -65,21 +58,94 @@ func (a Asked) Flags(s *Scenario, uses []LockUse) []string {
 
 // rule is one expectation of the user.
 type rule struct {
+	flag, arg      string
 	scenario, lock string // empty: all
-	expect         Expectation
-	like           string // instead of expect
+	value          string // of --expect
+	like           string // of --like
 }
 
-func (r rule) weight() int {
-	switch {
-	case r.scenario != "":
-		return 3
-	case r.like != "":
-		return 1
-	case r.lock != "":
-		return 2
+// rules splits the flags. The last rule that concerns a lock holds: SCENARIO/LOCK comes after LOCK, then --like, then a
+// value for all locks. Rules of equal precedence keep their order.
+func (a Asked) rules(run []*Scenario, uses []LockUse) []rule {
+	known, running := Names(), names(uses, useName)
+	for _, s := range run {
+		known = append(known, s.Name)
 	}
-	return 0
+	var all, ofLock, ofScenario []rule
+	for _, arg := range a.Expect {
+		name, value := cutExpect(arg)
+		r := rule{flag: "--expect", arg: arg, lock: name, value: value}
+		scenario, lock, both := strings.Cut(name, "/")
+		switch {
+		case name == "":
+			all = append(all, r)
+		case both && slices.Contains(known, scenario) && !slices.Contains(running, name):
+			r.scenario, r.lock = scenario, lock
+			ofScenario = append(ofScenario, r)
+		default:
+			ofLock = append(ofLock, r)
+		}
+	}
+	for _, arg := range a.Like {
+		lock, like := cutLike(arg, running)
+		all = append(all, rule{flag: "--like", arg: arg, lock: lock, like: like})
+	}
+	return slices.Concat(all, ofLock, ofScenario)
+}
+
+// cutExpect splits `NAME=VALUE`. The name is empty if there is only a value.
+func cutExpect(arg string) (name, value string) {
+	// A name may contain an equals sign, as in set-nx/ttl=2s=valid; a verdict cannot.
+	i := strings.Index(arg, "={")
+	if i < 0 {
+		i = strings.LastIndexByte(arg, '=')
+	}
+	if i < 0 || strings.HasPrefix(strings.TrimSpace(arg), "{") {
+		return "", arg
+	}
+	return strings.TrimSpace(arg[:i]), arg[i+1:]
+}
+
+// cutLike splits `LOCK=OTHER`. Both may contain an equals sign, as in set-nx/ttl=2s, so it splits after a lock that runs.
+func cutLike(arg string, running []string) (lock, like string) {
+	lock, like, _ = strings.Cut(arg, "=")
+	for i, c := range arg {
+		if c == '=' && slices.Contains(running, strings.TrimSpace(arg[:i])) {
+			lock, like = arg[:i], arg[i+1:]
+			break
+		}
+	}
+	return strings.TrimSpace(lock), strings.TrimSpace(like)
+}
+
+// check checks a rule for scenarios and locks that run.
+func (r rule) check(run []*Scenario, running []string) error {
+	scenario, lock, _ := strings.Cut(r.lock, "/")
+	plain, _, _ := strings.Cut(r.like, "/")
+	models := names(catalog.All(), lockName)
+	for _, s := range run {
+		models = append(models, names(s.Locks, useName)...)
+	}
+	var e *Error
+	switch {
+	case r.scenario != "" && !slices.ContainsFunc(run, func(s *Scenario) bool { return s.Name == r.scenario }):
+		e = wrong("", "scenario %s does not run", r.scenario)
+	case r.flag == "--like" && (r.lock == "" || r.like == ""):
+		e = wrong("as in mine=set-nx", "%q names one lock", r.arg)
+	case r.lock != "" && !slices.Contains(running, r.lock) && slices.Contains(running, lock):
+		e = wrong(catalog.DidYouMean(scenario, Names()), "no scenario is named %q", scenario)
+	case r.lock != "" && !slices.Contains(running, r.lock):
+		e = wrong(catalog.DidYouMean(r.lock, running), "no lock named %q runs", r.lock)
+	case r.like == "":
+		_, err := ParseExpectation(r.value)
+		return err
+	case !slices.Contains(models, r.like) && !slices.Contains(models, plain):
+		e = wrong(catalog.DidYouMean(r.like, models), "no lock is named %q", r.like)
+	default:
+		return nil
+	}
+	e.File = r.flag
+	return e
 }
 
 // concerns reports whether a rule is about a lock in a scenario.
@@ -90,21 +156,18 @@ func (r rule) concerns(s *Scenario, u LockUse) bool {
 	return r.lock == u.Name || r.lock == "" && !control(u)
 }
 
-// control reports whether a lock is a control.
+// control reports whether a lock is a control. A lock of an earlier run is known by its name only.
 func control(u LockUse) bool {
-	name := u.Use
-	if name == "" && !u.Own() { // known by its name in a run
-		name, _, _ = strings.Cut(u.Name, "/")
-	}
-	l, ok := catalog.Find(name)
-	return ok && l.Family == locks.Control
+	name, _, _ := strings.Cut(cmp.Or(u.Use, u.Name), "/")
+	l, _ := catalog.Find(name)
+	return l.Family == locks.Control
 }
 
 // expectation returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does
 // not judge, the lock is not judged either.
-func (r rule) expectation(s *Scenario) Expectation {
+func (r rule) expectation(s *Scenario) (Expectation, error) {
 	if r.like == "" {
-		return r.expect
+		return ParseExpectation(r.value)
 	}
 	plain, _, _ := strings.Cut(r.like, "/")
 	e, named := s.expectation(r.like)
@@ -112,92 +175,5 @@ func (r rule) expectation(s *Scenario) Expectation {
 		e = Expectation{Judgement: Judgement{Verdict: Unjudged}}
 	}
 	e.Of = r.like
-	return e
-}
-
-// read reads the flags. With strict, everything that a flag names must run.
-func (a Asked) read(run []*Scenario, uses []LockUse, strict bool) ([]rule, error) {
-	in := askedIn{run: Names(), locks: names(uses, useName), strict: strict}
-	for _, s := range run {
-		in.run = append(in.run, s.Name)
-		in.chosen = append(in.chosen, s.Name)
-		in.models = append(in.models, names(s.Locks, useName)...)
-	}
-	in.models = append(names(catalog.All(), lockName), in.models...)
-	var rules []rule
-	var errs []*Error
-	for _, arg := range a.Like {
-		r := newReader("--like")
-		r.try(func() {
-			lock, like, both := cutLike(arg, in.locks)
-			if !both {
-				r.fail(place{}, "as in mine=set-nx", "%q names one lock", arg)
-			}
-			rules = append(rules, r.like(word{text: lock}, word{text: like}, in))
-		})
-		errs = append(errs, r.errs...)
-	}
-	for _, arg := range a.Expect {
-		r := newReader("--expect")
-		r.try(func() {
-			name, value := cutExpect(arg)
-			x := r.selected(word{text: name}, in)
-			x.expect = r.expected(value)
-			rules = append(rules, x)
-		})
-		errs = append(errs, r.errs...)
-	}
-	return rules, asError(errs)
-}
-
-// askedIn are the names that an expectation may contain: scenarios, those of them that run, the locks that run, and the
-// locks for comparisons.
-type askedIn struct {
-	run, chosen, locks, models []string
-	strict                     bool
-}
-
-// selected reads `[SCENARIO/]LOCK`.
-func (r *reader) selected(name word, in askedIn) (x rule) {
-	if name.text == "" {
-		return x
-	}
-	x.lock = name.text
-	scenario, rest, both := strings.Cut(name.text, "/")
-	switch both = both && !slices.Contains(in.locks, name.text); {
-	case both && slices.Contains(in.run, scenario):
-		x.scenario, x.lock = scenario, rest
-		if in.strict && !slices.Contains(in.chosen, scenario) {
-			r.fail(name.at, "", "scenario %s does not run", scenario)
-		}
-	case both && in.strict && slices.Contains(in.locks, rest):
-		r.unknown(word{scenario, name.at}, in.run, "scenarios", "no scenario is named %q", scenario)
-	}
-	if in.strict {
-		r.runs(x.lock, in.locks)
-	}
-	return x
-}
-
-// cutLike splits `LOCK=OTHER`. Both may contain an equals sign, as in set-nx/ttl=2s, so it splits after a lock that runs.
-func cutLike(arg string, locks []string) (lock, like string, both bool) {
-	for i, c := range arg {
-		if c == '=' && slices.Contains(locks, strings.TrimSpace(arg[:i])) {
-			return strings.TrimSpace(arg[:i]), strings.TrimSpace(arg[i+1:]), true
-		}
-	}
-	lock, like, both = strings.Cut(arg, "=")
-	return strings.TrimSpace(lock), strings.TrimSpace(like), both
-}
-
-// like returns the rule that compares a lock with another one.
-func (r *reader) like(lock, like word, in askedIn) rule {
-	if in.strict {
-		r.runs(lock.text, in.locks)
-	}
-	plain, _, _ := strings.Cut(like.text, "/")
-	if !slices.Contains(in.models, like.text) && !slices.Contains(in.models, plain) {
-		r.unknown(like, in.models, "locks", "no lock is named %q", like.text)
-	}
-	return rule{lock: lock.text, like: like.text}
+	return e, nil
 }

@@ -77,6 +77,7 @@ func TestAskedCheck(t *testing.T) {
 		"checker":              {Asked{Expect: []string{"mine={result: unjudged}"}}, `--expect: no checker is named "result"; did you mean "results"?`},
 		"like alone":           {Asked{Like: []string{"mine"}}, `--like: "mine" names one lock; as in mine=set-nx`},
 		"like an unknown lock": {Asked{Like: []string{"mine=set-nk"}}, `--like: no lock is named "set-nk"; did you mean "set-nx"?`},
+		"like without a lock":  {Asked{Like: []string{"=set-nx"}}, `--like: "=set-nx" names one lock; as in mine=set-nx`},
 		"whose like":           {Asked{Like: []string{"mien=set-nx"}}, `--like: no lock named "mien" runs; did you mean "mine"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestAskedCheck(t *testing.T) {
 func TestAskedFlags(t *testing.T) {
 	a := Asked{Like: []string{"mine=set-nx", "other=redlock"}, Expect: []string{"valid", "steady/mine=unjudged", "pause-client/mine=violated", "other=unjudged"}}
 	got := a.Flags(askedScenario("pause-client"), []LockUse{{Name: "mine"}})
-	want := []string{"--like", "mine=set-nx", "--expect", "valid", "--expect", "pause-client/mine=violated"}
+	want := []string{"--expect", "valid", "--like", "mine=set-nx", "--expect", "pause-client/mine=violated"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

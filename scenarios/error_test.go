@@ -107,14 +107,16 @@ func wordsOf(t *testing.T, source string) []word {
 	return words
 }
 
+// all returns the mistakes of a file.
 func all(err error) []*Error {
-	var list Errors
-	if errors.As(err, &list) {
-		return list
+	var list []*Error
+	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+		var e *Error
+		if errors.As(err, &e) {
+			list = append(list, e)
+		}
 	}
-	var e *Error
-	errors.As(err, &e)
-	return []*Error{e}
+	return list
 }
 
 func TestReadFileNamesTheFile(t *testing.T) {
@@ -129,19 +131,12 @@ func TestReadFileNamesTheFile(t *testing.T) {
 
 func TestLoadSuggestsAScenario(t *testing.T) {
 	for arg, want := range map[string]string{
-		"slow-node": `the scenario slow-node was merged into another one; use slow-replies`,
-		"failovr":   `no scenario is named "failovr"; did you mean "failover"?`,
-		"zebra": `no scenario is named "zebra"; scenarios: ` + strings.Join(Names()[:suggestMax], ", ") +
+		"failovr": `no scenario is named "failovr"; did you mean "failover"?`,
+		"zebra": `no scenario is named "zebra"; known are ` + strings.Join(Names()[:16], ", ") +
 			`, ...; a file of your own ends in .yaml`,
 	} {
 		if _, err := Load(arg); err == nil || err.Error() != want {
 			t.Errorf("Load(%q)\ngot  %v\nwant %s", arg, err, want)
-		}
-	}
-	for was, is := range former {
-		_, there := Find(was)
-		if _, err := Load(is); err != nil || there {
-			t.Errorf("%s became %s: %v; is it still there: %v", was, is, err, there)
 		}
 	}
 	if _, err := Load("./testdata/none.yaml"); !errors.Is(err, fs.ErrNotExist) {

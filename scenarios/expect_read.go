@@ -36,7 +36,7 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			switch {
 			case slices.Contains(running, name) || !readLocks:
 			case !known:
-				r.unknown(word{name, e.key.at}, running, "locks here", "no lock named %q runs in this scenario", name)
+				r.unknown(word{name, e.key.at}, running, "no lock named %q runs in this scenario", name)
 			case options:
 				r.lockWord(word{name, e.key.at}, "expect") // reports errors
 			}
@@ -56,7 +56,7 @@ func (r *reader) expectation(e entry) (x Expectation) {
 	r.fields(list, &x, func(e entry) {
 		checkers := names(checker.Checks(), checkerName)
 		if !slices.Contains(checkers, e.key.text) {
-			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "keys", "no checker is named %q", e.key.text)
+			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "no checker is named %q", e.key.text)
 		}
 		if x.Checks == nil {
 			x.Checks = map[string]Judgement{}
@@ -80,61 +80,18 @@ func (r *reader) limits(e entry) map[string]time.Duration {
 	m := map[string]time.Duration{}
 	r.each(r.entries(e.value, e.path, "limits"), func(e entry) {
 		if !slices.Contains(Figures, e.key.text) {
-			r.unknown(e.key, Figures, "figures", "no figure is named %q", e.key.text)
+			r.unknown(e.key, Figures, "no figure is named %q", e.key.text)
 		}
-		if m[e.key.text] = scalar(r, e, parseDuration); m[e.key.text] == 0 {
+		if m[e.key.text] = scalar(r, e, ParseDuration); m[e.key.text] == 0 {
 			r.fail(r.where[e.path], "", "%s: a limit above 0s is needed", e.key.text)
 		}
 	})
 	return m
 }
 
-// ParseExpect parses the value of --expect: `VERDICT [class]` for every lock, which returns an empty lock, or
-// `LOCK=VERDICT [class]` for one of the locks that run.
-func ParseExpect(arg string, running []LockUse) (lock string, e Expectation, err error) {
+// ParseExpectation parses a value of --expect: `VERDICT [class]`, or a map in braces as in a scenario.
+func ParseExpectation(text string) (x Expectation, err error) {
 	r := newReader("--expect")
-	lock, value := cutExpect(arg)
-	r.try(func() {
-		if lock != "" {
-			r.runs(lock, names(running, useName))
-		}
-		e = r.expected(value)
-	})
-	if err := asError(r.errs); err != nil {
-		return "", Expectation{}, err
-	}
-	return lock, e, nil
-}
-
-// cutExpect splits `NAME=VALUE`. The name is empty if there is only a value.
-func cutExpect(arg string) (name, value string) {
-	// A name may contain an equals sign, as in set-nx/ttl=2s=valid; a verdict cannot.
-	i := strings.Index(arg, "={")
-	if i < 0 {
-		i = strings.LastIndexByte(arg, '=')
-	}
-	if i < 0 || strings.HasPrefix(strings.TrimSpace(arg), "{") {
-		return "", arg
-	}
-	return strings.TrimSpace(arg[:i]), arg[i+1:]
-}
-
-// runs reports an error if the lock does not run.
-func (r *reader) runs(name string, running []string) {
-	if !slices.Contains(running, name) {
-		r.unknown(word{text: name}, running, "locks here", "no lock named %q runs", name)
-	}
-}
-
-// expected reads an expectation from an argument: a verdict, or a map in braces.
-func (r *reader) expected(text string) (x Expectation) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text))}) })
-		for _, e := range r.errs {
-			e.Line, e.Column = 0, 0
-		}
-		return x
-	}
-	x.Judgement = scalar(r, entry{part: &word{text: text}}, parseJudgement)
-	return x
+	r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text))}) })
+	return x, joined(r.errs)
 }

@@ -190,22 +190,18 @@ func TestExpectationOfSeveralLocks(t *testing.T) {
 	}
 }
 
-func TestParseExpect(t *testing.T) {
-	running := []LockUse{{Name: "set-nx"}, {Name: "set-nx/ttl=2s"}}
-	for arg, want := range map[string]struct {
-		lock, text, err string
-	}{
-		"valid":                          {"", "valid", ""},
-		"violated overstay":              {"", "violated overstay", ""},
-		"set-nx=valid":                   {"set-nx", "valid", ""},
-		"set-nx/ttl=2s=violated":         {"set-nx/ttl=2s", "violated", ""},
-		"set-nx = violated double-grant": {"set-nx", "violated double-grant", ""},
-		"set-nk=valid":                   {err: `--expect: no lock named "set-nk" runs; did you mean "set-nx"?`},
-		"set-nx=vaild":                   {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
-		"set-nx":                         {err: `--expect: no verdict is named "set-nx"; verdicts: valid, violated, unknown, unjudged`},
-		"":                               {err: `--expect: the verdict is missing; verdicts: valid, violated, unknown, unjudged`},
+func TestParseExpectation(t *testing.T) {
+	for arg, want := range map[string]struct{ text, err string }{
+		"valid":                                 {"valid", ""},
+		" violated overstay":                    {"violated overstay", ""},
+		"{verdict: valid, limits: {p99: 50ms}}": {"valid, p99 at most 50ms", ""},
+		"vaild":                                 {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
+		"set-nx":                                {err: `--expect: no verdict is named "set-nx"; known are valid, violated, unknown, unjudged`},
+		"":                                      {err: `--expect: a value is missing; write it, or remove the key`},
+		"{verdict: vaild":                       {err: `--expect: invalid YAML: could not find flow mapping end token '}'`},
+		"{verdict: vaild}":                      {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
 	} {
-		lock, e, err := ParseExpect(arg, running)
+		e, err := ParseExpectation(arg)
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -213,8 +209,8 @@ func TestParseExpect(t *testing.T) {
 				t.Errorf("%T is not an *Error", err)
 			}
 		}
-		if lock != want.lock || e.String() != want.text || got != want.err {
-			t.Errorf("ParseExpect(%q) = %q, %q, error\n%s\nwant\n%s", arg, lock, e, got, want.err)
+		if e.String() != want.text || got != want.err {
+			t.Errorf("ParseExpectation(%q) = %q, error\n%s\nwant\n%s", arg, e, got, want.err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -51,15 +52,15 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	case *int:
 		*into = scalar(r, e, parseCount)
 	case *time.Duration:
-		parse := parseDuration
+		parse := ParseDuration
 		if e.path == "limit" {
 			parse = parseRunTime
 		}
 		*into = scalar(r, e, parse)
 	case *nemesis.Range:
-		*into = scalar(r, e, parseRange)
+		*into = scalar(r, e, ParseRange)
 	case *workloads.Event:
-		*into = scalar(r, e, oneOf(nemesis.Events, "events", "no event is named %q"))
+		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
 	case *Rate:
 		*into = scalar(r, e, parseRate)
 	case *Judgement:
@@ -80,10 +81,13 @@ func (r *reader) decode(e entry, field reflect.Value) {
 }
 
 // scalar parses the text of an entry.
-func scalar[T any](r *reader, e entry, parse func(string) (T, *Error)) T {
+func scalar[T any](r *reader, e entry, parse func(string) (T, error)) T {
 	w := r.text(e)
 	v, err := parse(w.text)
-	r.stop(w.at, err)
+	var wrong *Error
+	if errors.As(err, &wrong) {
+		r.fail(w.at, wrong.Hint, "%s", wrong.Text)
+	}
 	return v
 }
 

@@ -260,7 +260,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%T is not wrong usage", err)
 		}
 	}
-	named, err := ParseLocks("set-nx/clients=11")
+	named, err := ParseLocks("--locks", "set-nx/clients=11")
 	if err != nil {
 		t.Fatal(err)
 	}

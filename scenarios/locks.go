@@ -38,38 +38,10 @@ type LockUse struct {
 // Own reports whether the lock is an external guest. Its properties are known only when it runs.
 func (u LockUse) Own() bool { return u.Command != "" || u.Module != "" }
 
-// guest returns an external guest: a command, or a WASM module, which has the suffix .wasm.
-func guest(name, command string) LockUse {
-	command = strings.TrimSpace(command)
-	if strings.HasSuffix(command, moduleSuffix) && !strings.ContainsAny(command, " \t'\"") {
-		return LockUse{Name: name, Module: command}
-	}
-	return LockUse{Name: name, Command: command}
-}
-
-// moduleSuffix is the suffix of WASM modules.
-const moduleSuffix = ".wasm"
-
-// ParseLocks parses the value of --locks: names with options, separated by commas, as
+// ParseLocks parses the value of a flag, --locks or --lock: names with options, separated by commas, as
 // `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. Commas inside quotes are part of a command. A name in
 // own selects the scenario's lock with its settings.
-func ParseLocks(arg string, own ...LockUse) ([]LockUse, error) {
-	return parseLocks("--locks", arg, own)
-}
-
-// ParseLock parses one lock in the same way. where is the flag or the command, for errors.
-func ParseLock(where, arg string, own ...LockUse) (LockUse, error) {
-	uses, err := parseLocks(where, arg, own)
-	if err != nil {
-		return LockUse{}, err
-	}
-	if len(uses) != 1 {
-		return LockUse{}, &Error{File: where, Text: fmt.Sprintf("one lock is wanted, and %q names %d", arg, len(uses))}
-	}
-	return uses[0], nil
-}
-
-func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
+func ParseLocks(flag, arg string, own ...LockUse) ([]LockUse, error) {
 	r := newReader(flag)
 	var uses []LockUse
 	for _, text := range splitLocks(arg) {
@@ -83,10 +55,19 @@ func parseLocks(flag, arg string, own []LockUse) ([]LockUse, error) {
 			uses = r.use(uses, u, place{})
 		})
 	}
-	if err := asError(r.errs); err != nil {
-		return nil, err
+	return uses, joined(r.errs)
+}
+
+// ParseLock parses one lock in the same way. where is the flag or the command, for errors.
+func ParseLock(where, arg string, own ...LockUse) (LockUse, error) {
+	uses, err := ParseLocks(where, arg, own...)
+	if err != nil {
+		return LockUse{}, err
 	}
-	return uses, nil
+	if len(uses) != 1 {
+		return LockUse{}, &Error{File: where, Text: fmt.Sprintf("one lock is wanted, and %q names %d", arg, len(uses))}
+	}
+	return uses[0], nil
 }
 
 // splitLocks splits at commas outside quotes.
@@ -99,7 +80,7 @@ func splitLocks(arg string) []string {
 			if c == quote {
 				quote = 0
 			}
-		case (c == '\'' || c == '"') && ownCommand.MatchString(arg[start:i]):
+		case (c == '\'' || c == '"') && ownGuest.MatchString(arg[start:i]):
 			quote = c
 		case c == ',':
 			parts = append(parts, arg[start:i])
@@ -109,11 +90,8 @@ func splitLocks(arg string) []string {
 	return append(parts, arg[start:])
 }
 
-// ownCommand matches the beginning of an external guest, `py=cmd:`, and ownModule that of a WASM guest.
-var (
-	ownCommand = regexp.MustCompile(`^\s*[^/=,]*=cmd:`)
-	ownModule  = regexp.MustCompile(`^\s*[^/=,]*=wasm:`)
-)
+// ownGuest matches an external guest, such as `py=cmd:python3 guest.py` or `mine=wasm:./guest.wasm`.
+var ownGuest = regexp.MustCompile(`^([^/=,]*)=(?:cmd|wasm):((?s).*)$`)
 
 // shownName matches valid names for locks: they appear in tables, folders and lists of locks.
 var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -151,19 +129,8 @@ func (r *reader) use(uses []LockUse, u LockUse, at place) []LockUse {
 
 // lockWord reads `set-nx/ttl=2s` and `py=cmd:python3 guest.py`.
 func (r *reader) lockWord(w word, path string) LockUse {
-	if ownCommand.MatchString(w.text) {
-		name, command, _ := strings.Cut(w.text, "=cmd:")
-		r.shownName(name, "", w.at)
-		r.command(command, w.at)
-		return guest(name, command)
-	}
-	if ownModule.MatchString(w.text) {
-		name, file, _ := strings.Cut(w.text, "=wasm:")
-		r.shownName(name, "", w.at)
-		if strings.TrimSpace(file) == "" {
-			r.fail(w.at, "as mine=wasm:./guest.wasm", "the module's file is missing")
-		}
-		return LockUse{Name: name, Module: strings.TrimSpace(file)}
+	if found := ownGuest.FindStringSubmatch(w.text); found != nil {
+		return r.guest(word{found[1], w.at}, word{found[2], w.at}, strings.HasPrefix(w.text, found[1]+"=wasm:"))
 	}
 	name, options, _ := strings.Cut(w.text, "/")
 	u := LockUse{Name: w.text, Use: name}
@@ -203,15 +170,13 @@ func (r *reader) lockMap(item entry) LockUse {
 	case !list.has("as"):
 		r.fail(cmd.at, "as {cmd: python3 guest.py, as: py}", "a command needs a name")
 	default:
-		r.command(cmd.text, cmd.at)
-		u = guest("", cmd.text)
+		u = r.guest(as, cmd, false)
 	}
-	named := list.has("as")
 	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
 	for _, e := range list {
 		u.Name += "/" + e.key.text + "=" + words[e.key.text].text
 	}
-	if named {
+	if _, named := words["as"]; named {
 		u.Name = as.text
 		r.shownName(as.text, u.Use, as.at)
 	}
@@ -228,7 +193,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	own := names(lock.Options(), optionName)
 	r.fields(list, u, func(e entry) {
 		if !u.Own() && !slices.Contains(own, e.key.text) {
-			r.unknown(e.key, slices.Concat(own, keysOf(u)), "options", "%s has no option %q", u.Use, e.key.text)
+			r.unknown(e.key, slices.Concat(own, keysOf(u)), "%s has no option %q", u.Use, e.key.text)
 		}
 		r.option(e, &u.Options)
 	})
@@ -245,9 +210,9 @@ func (r *reader) lockName(name string, at place) {
 	switch locks := sorted(catalog.All(), lockName); {
 	case ok:
 	case name == "":
-		r.fail(at, "locks: "+strings.Join(locks, ", "), "a lock's name is missing")
+		r.fail(at, catalog.DidYouMean("", locks), "a lock's name is missing")
 	default:
-		r.unknown(word{name, at}, locks, "locks", "no lock is named %q", name)
+		r.unknown(word{name, at}, locks, "no lock is named %q", name)
 	}
 }
 
@@ -261,8 +226,16 @@ func (r *reader) shownName(name, use string, at place) {
 	}
 }
 
-func (r *reader) command(command string, at place) {
-	if strings.TrimSpace(command) == "" {
-		r.fail(at, "as py=cmd:python3 guest.py", "the command is missing")
+// guest reads an external guest: a command for the shell, or the file of a WASM module, with the suffix .wasm if that is
+// not said.
+func (r *reader) guest(name, run word, module bool) LockUse {
+	r.shownName(name.text, "", name.at)
+	text := strings.TrimSpace(run.text)
+	if text == "" {
+		r.fail(run.at, "as py=cmd:python3 guest.py or mine=wasm:./guest.wasm", "the command or module of the lock is missing")
 	}
+	if module || strings.HasSuffix(text, ".wasm") && !strings.ContainsAny(text, " \t'\"") {
+		return LockUse{Name: name.text, Module: text}
+	}
+	return LockUse{Name: name.text, Command: text}
 }

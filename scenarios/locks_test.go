@@ -32,7 +32,7 @@ func TestParseLocks(t *testing.T) {
 			{Name: "sh", Command: `sh -c 'a, "b", c'`}, {Name: "q", Command: `x "1,2" y`},
 		},
 	} {
-		got, err := ParseLocks(arg)
+		got, err := ParseLocks("--locks", arg)
 		if err != nil {
 			t.Errorf("%s: %v", arg, err)
 		}
@@ -57,11 +57,11 @@ func unnamed(t *testing.T, uses []LockUse) []LockUse {
 // A lock that the scenario defines keeps its definition, even if the catalog has a lock of this name.
 func TestParseLocksOfAScenario(t *testing.T) {
 	own := []LockUse{{Name: "set-nx", Use: "set-nx", TTL: ref(time.Second)}, {Name: "slow", Use: "set-nx", Clients: 2}}
-	got, err := ParseLocks("slow, set-nx,redlock", own...)
+	got, err := ParseLocks("--locks", "slow, set-nx,redlock", own...)
 	if diff := cmp.Diff([]LockUse{own[1], own[0], {Name: "redlock", Use: "redlock"}}, unnamed(t, got)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := ParseLocks("slow,slow", own...); err == nil {
+	if _, err := ParseLocks("--locks", "slow,slow", own...); err == nil {
 		t.Error("one lock twice is taken")
 	}
 }
@@ -69,7 +69,7 @@ func TestParseLocksOfAScenario(t *testing.T) {
 func TestParseLocksErrors(t *testing.T) {
 	for arg, want := range map[string]string{
 		"no-lock,set-xn":      `--locks: no lock is named "set-xn"; did you mean "set-nx"?`,
-		"set-nx,,redlock":     `--locks: a lock's name is missing; locks: ` + strings.Join(sorted(catalog.All(), lockName), ", ") + ``,
+		"set-nx,,redlock":     `--locks: a lock's name is missing; known are ` + strings.Join(sorted(catalog.All(), lockName)[:16], ", ") + `, ...`,
 		"set-nx, set-nx":      `--locks: two locks are named "set-nx"; give one of them another name: {use: ..., as: NAME}`,
 		"redlock/nodes=three": `--locks: "three" is not a whole number`,
 		"redlock/drift=2":     `--locks: option drift of redlock: "2" is not a share between 0 and 1, such as 0.01`,
@@ -77,11 +77,11 @@ func TestParseLocksErrors(t *testing.T) {
 		"set-nx/ttl":          `--locks: "ttl" is not an option of a lock; options are written /NAME=VALUE`,
 		"p y=cmd:x":           `--locks: "p y" cannot be a lock's name; letters, digits and . _ -`,
 		"set-nx=cmd:x":        `--locks: "set-nx" is the name of another lock; choose another one`,
-		"py=cmd: ":            `--locks: the command is missing; as py=cmd:python3 guest.py`,
+		"py=cmd: ":            `--locks: the command or module of the lock is missing; as py=cmd:python3 guest.py or mine=wasm:./guest.wasm`,
 		"sét-nx,sēt-nk": `--locks: no lock is named "sét-nx"; did you mean "set-nx"?
 --locks: no lock is named "sēt-nk"; did you mean "set-nx"?`,
 	} {
-		_, err := ParseLocks(arg)
+		_, err := ParseLocks("--locks", arg)
 		if err == nil {
 			t.Errorf("%s: no error", arg)
 			continue

@@ -23,25 +23,23 @@ const sizeMax = 16 << 10
 
 // Read parses a scenario. name is the name of its file, for errors.
 func Read(name string, data []byte) (*Scenario, error) {
-	s, r := read(name, data)
-	if len(r.errs) > 0 {
-		return nil, asError(r.errs)
+	r := newReader(name)
+	s := defaults()
+	s.Name, s.Source, s.file, s.where = nameOf(name), bytes.Clone(data), name, r.where
+	r.try(func() { r.scenario(s, r.document(data)) })
+	if err := joined(r.errs); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// read also returns the reader, which has the places.
-func read(name string, data []byte) (*Scenario, *reader) {
-	r := newReader(name)
-	s := defaults()
-	s.Name, s.Source = nameOf(name), bytes.Clone(data)
-	r.try(func() { r.scenario(s, r.document(data)) })
-	return s, r
-}
-
 // document returns the keys of a file.
 func (r *reader) document(data []byte) entries {
-	top := r.entries(r.parse(data), "", "a scenario")
+	node := r.parse(data)
+	if node == nil {
+		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
+	}
+	top := r.entries(node, "", "a scenario")
 	if !top.has("lockbench") {
 		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the file does not say that it is a scenario")
 	}
@@ -51,7 +49,7 @@ func (r *reader) document(data []byte) entries {
 	return top
 }
 
-// parse parses a text with one YAML document.
+// parse parses a text with one YAML document. The node of an empty text is nil.
 func (r *reader) parse(data []byte) ast.Node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > sizeMax {
@@ -74,12 +72,12 @@ func (r *reader) parse(data []byte) ast.Node {
 	docs := slices.DeleteFunc(file.Docs, func(d *ast.DocumentNode) bool { return d.Body == nil })
 	switch len(docs) {
 	case 0:
-		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
+		return nil
 	case 1:
-	default:
-		r.fail(placeOf(docs[1].Body), "", "a file holds one scenario; here a second begins")
+		return docs[0].Body
 	}
-	return docs[0].Body
+	r.fail(placeOf(docs[1].Body), "", "a file holds one scenario; here a second begins")
+	panic("fail returns only with a mistake")
 }
 
 // parseYAML turns a panic of the YAML library into an error.
@@ -123,7 +121,7 @@ func (r *reader) scenario(s *Scenario, top entries) {
 	}
 	if len(r.errs) == 0 { // otherwise the values may be incomplete
 		for _, b := range s.breaches() {
-			r.breach(b)
+			r.errs = append(r.errs, s.placed(b))
 		}
 	}
 }
@@ -134,7 +132,7 @@ func (r *reader) unknownKey(key word) {
 		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name), "a scenario has no key %q", key.text)
 	}
 	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name, "servers", "expect"})
-	r.unknown(key, keys, "keys", "a scenario has no key %q", key.text)
+	r.unknown(key, keys, "a scenario has no key %q", key.text)
 }
 
 func (r *reader) needs(top entries, key, hint string) {
@@ -162,7 +160,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 	r.each(r.entries(e.value, e.path, "servers"), func(e entry) {
 		of, ok := services.Find(e.key.text)
 		if !ok {
-			r.unknown(e.key, names(services.All(), serviceName), "services", "no service is named %q", e.key.text)
+			r.unknown(e.key, names(services.All(), serviceName), "no service is named %q", e.key.text)
 		}
 		if _, twice := s.Servers[of.Name]; twice {
 			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name)
@@ -175,7 +173,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 			case "settings":
 				r.settings(&on, e, of)
 			default:
-				r.unknown(e.key, keysOf(&on), "keys", "servers have no key %q", e.key.text)
+				r.unknown(e.key, keysOf(&on), "servers have no key %q", e.key.text)
 			}
 		})
 		s.Servers[of.Name] = on
@@ -192,7 +190,7 @@ func (r *reader) topology(t *Topology, e entry, of *service.Service) {
 	found, known := service.Find(of, locks.Topology(w.text))
 	switch {
 	case !known:
-		r.unknown(w, names(of.Topologies, topologyName), "topologies of "+of.Name, "%s has no topology %q", of.Name, w.text)
+		r.unknown(w, names(of.Topologies, topologyName), "%s has no topology %q", of.Name, w.text)
 	case found.Leads == service.EachLeads:
 		t.Majority = found.Name
 	default:
@@ -205,11 +203,11 @@ func (r *reader) families(t *Topology, e entry, of *service.Service) {
 	r.each(r.entries(e.value, e.path, "topology"), func(e entry) {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
-			t.SingleStore = scalar(r, e, oneOf(singleStores(of), "topologies of a single store", "a single store has no topology %q"))
+			t.SingleStore = scalar(r, e, oneOf(singleStores(of), "a single store has no topology %q"))
 		case locks.Majority:
 			r.majority(t, e)
 		default:
-			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "families", "no family of locks is named %q", e.key.text)
+			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "no family of locks is named %q", e.key.text)
 		}
 	})
 }
@@ -251,7 +249,7 @@ func (r *reader) settings(on *Servers, e entry, of *service.Service) {
 		s, known := find(all, settingName, e.key.text)
 		switch {
 		case len(all) > 0 && !known:
-			r.unknown(e.key, names(freeSettings(of), settingName), "settings", "%s has no setting %q", of.Name, e.key.text)
+			r.unknown(e.key, names(freeSettings(of), settingName), "%s has no setting %q", of.Name, e.key.text)
 		case s.Decided != "":
 			r.fail(e.key.at, "leave it out", "a scenario cannot set %s: %s", e.key.text, s.Decided)
 		default:

@@ -6,6 +6,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"lockbench/locks/catalog"
 )
 
 // reader collects the errors of one text. A method that finds a mistake adds an error and ends the reading of the value
@@ -77,24 +79,20 @@ func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/"
 
 // fail adds an error, and ends the reading of the value.
 func (r *reader) fail(at place, hint, format string, args ...any) {
-	r.stop(at, wrong(hint, format, args...))
+	r.add(at, wrong(hint, format, args...))
+	panic(mistake{})
 }
 
 // unknown adds an error for an unknown word.
-func (r *reader) unknown(w word, known []string, plural, format string, args ...any) {
-	r.fail(w.at, suggest(w.text, known, plural), format, args...)
-}
-
-// stop adds an error, unless it is nil, and ends the reading of the value.
-func (r *reader) stop(at place, e *Error) {
-	if e != nil {
-		r.add(at, e)
-		panic(mistake{})
-	}
+func (r *reader) unknown(w word, known []string, format string, args ...any) {
+	r.fail(w.at, catalog.DidYouMean(w.text, known), format, args...)
 }
 
 func (r *reader) add(at place, e *Error) {
-	e.File, e.Line, e.Column = r.file, at.line, at.column
+	e.File = r.file
+	if !strings.HasPrefix(r.file, "--") { // a flag has no lines
+		e.Line, e.Column = at.line, at.column
+	}
 	r.errs = append(r.errs, e)
 }
 
@@ -111,17 +109,6 @@ func (r *reader) checked(path string, whole place, err error) {
 	r.fail(whole, "", "%v", err)
 }
 
-// breach adds a broken rule, at the first of its values that is in the file.
-func (r *reader) breach(b breach) {
-	var at place
-	for _, path := range b.at {
-		if at == (place{}) {
-			at = r.where[path]
-		}
-	}
-	r.add(at, &Error{Text: b.text, Hint: b.hint})
-}
-
 func isMap(n ast.Node) bool {
 	_, ok := n.(ast.MapNode)
 	return ok
@@ -135,9 +122,6 @@ func (r *reader) entries(n ast.Node, path, what string) entries {
 	var list entries
 	for pair := n.(ast.MapNode).MapRange(); pair.Next(); {
 		r.try(func() {
-			if pair.Key().IsMergeKey() {
-				r.fail(placeOf(pair.Key()), "write its keys here", "scenarios have no merge keys")
-			}
 			key := r.word(pair.Key(), "a key")
 			e := entry{key: key, path: join(path, key.text), value: pair.Value()}
 			r.where[e.path] = placeOf(e.value)
@@ -188,10 +172,8 @@ func (r *reader) odd(n ast.Node, takes string) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 		r.fail(placeOf(n), "write it, or remove the key", "a value is missing")
-	case *ast.AnchorNode, *ast.AliasNode:
-		r.fail(placeOf(n), "write the value out", "scenarios have no anchors and aliases")
-	case *ast.TagNode:
-		r.fail(placeOf(n), "write the value plainly; quotes keep it text", "scenarios have no tags")
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
+		r.fail(placeOf(n), "write the value out", "scenarios have no anchors, aliases, merge keys and tags")
 	default:
 		r.fail(placeOf(n), "", "%s", takes)
 	}

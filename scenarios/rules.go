@@ -17,13 +17,25 @@ type breach struct {
 	text, hint string
 }
 
+// placed returns a broken rule as an error, at the first of its values that is in the file.
+func (s *Scenario) placed(b breach) *Error {
+	e := &Error{File: s.file, Text: b.text, Hint: b.hint}
+	for _, path := range b.at {
+		if at, ok := s.where[path]; ok {
+			e.Line, e.Column = at.line, at.column
+			break
+		}
+	}
+	return e
+}
+
 // Check checks the rules between values again after flags changed some. [Read] has checked the file.
 func (s *Scenario) Check() error {
 	var errs []*Error
 	for _, b := range s.breaches() {
 		errs = append(errs, &Error{File: s.Name, Text: b.text, Hint: b.hint})
 	}
-	return asError(errs)
+	return joined(errs)
 }
 
 // breaches returns the broken rules.

@@ -71,26 +71,14 @@ func ReadFile(file string) (*Scenario, error) {
 // readSome reads enough of a file to see that it is too large, because a user may name a history.
 func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
 
-// former maps scenarios of earlier versions to those with the same findings. A scenario is removed if every lock and
-// mutant has the same verdict in the one that stays.
-var former = map[string]string{
-	"partition-majority": "partition-minority", // every lock was valid, as without faults
-	"redlock-minority":   "redlock-majority",
-	"reset-waiter":       "kill-waiter",
-	"slow-node":          "slow-replies", // every lock was valid in both
-}
-
 // Load loads an embedded scenario, or a file, which has a slash or the suffix .yaml or .yml.
 func Load(arg string) (*Scenario, error) {
 	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
 		return ReadFile(arg)
 	}
 	source, ok := Find(arg)
-	if today, known := former[arg]; known && !ok {
-		return nil, &Error{Text: fmt.Sprintf("the scenario %s was merged into another one", arg), Hint: "use " + today}
-	}
 	if !ok {
-		hint := suggest(arg, Names(), "scenarios")
+		hint := catalog.DidYouMean(arg, Names())
 		if _, near := catalog.Nearest(arg, Names()); !near {
 			hint += "; a file of your own ends in .yaml"
 		}

@@ -37,7 +37,7 @@ func TestServersAndTheirShortForms(t *testing.T) {
 func TestServersThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"servers: {redus: {topology: single}}\n":                    `no service is named "redus"; did you mean "redis"?`,
-		"servers: {redis: {topology: ring}}\n":                      `redis has no topology "ring"; topologies of redis: single, replicated, sentinel, cluster, independent`,
+		"servers: {redis: {topology: ring}}\n":                      `redis has no topology "ring"; known are single, replicated, sentinel, cluster, independent`,
 		"servers: {redis: {toplogy: single}}\n":                     `servers have no key "toplogy"; did you mean "topology"?`,
 		"redis: {save: no}\nservers: {redis: {topology: single}}\n": "both configure redis",
 	} {

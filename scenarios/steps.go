@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	services "lockbench/service/catalog"
 	"lockbench/workloads"
@@ -42,7 +43,7 @@ func (r *reader) random(e entry) nemesis.Step {
 	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
 	r.each(r.entries(e.value, e.path, "random faults"), func(o entry) {
 		if _, ok := nemesis.KeyOf(nemesis.RandomKeys, o.key.text); !ok {
-			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "keys", "random faults have no key %q", o.key.text)
+			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "random faults have no key %q", o.key.text)
 		}
 		w := r.option(o, &step.Options)
 		one := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{o.key.text: w.text}}
@@ -66,7 +67,7 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 		case e.key.text == fault.Name:
 			step.Target = r.target(e, fault.Link)
 		case !known:
-			r.unknown(e.key, slices.Concat(keysOf(&step), nemesis.KeyNames(fault.Keys)), "keys", "%s has no key %q", fault.Name, e.key.text)
+			r.unknown(e.key, slices.Concat(keysOf(&step), nemesis.KeyNames(fault.Keys)), "%s has no key %q", fault.Name, e.key.text)
 		default:
 			if w := r.option(e, &step.Options); key.Takes == nemesis.TakesRole {
 				r.role(w.text, w.at)
@@ -114,9 +115,9 @@ func (r *reader) faultOf(list entries, at place) entry {
 	case len(found) > 1:
 		r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
 	case len(others) > 0:
-		r.unknown(others[0].key, faults, "faults", "no fault is named %q", others[0].key.text)
+		r.unknown(others[0].key, faults, "no fault is named %q", others[0].key.text)
 	default:
-		r.fail(at, "faults: "+strings.Join(faults, ", "), "the step names no fault")
+		r.fail(at, catalog.DidYouMean("", faults), "the step names no fault")
 	}
 	return found[0]
 }
@@ -131,7 +132,7 @@ func (r *reader) target(e entry, link bool) string {
 	from, to, linked := strings.Cut(w.text, arrow)
 	switch {
 	case !link && linked:
-		r.fail(w.at, "roles: "+strings.Join(names(roles(), roleName), ", "), "%s takes a role, and %q is a link", e.key.text, w.text)
+		r.fail(w.at, catalog.DidYouMean("", names(roles(), roleName)), "%s takes a role, and %q is a link", e.key.text, w.text)
 	case !link:
 		r.role(w.text, w.at)
 	case !linked:
@@ -157,6 +158,6 @@ func (r *reader) role(text string, at place) {
 		if len(ends) == 1 {
 			written = text // with its article
 		}
-		r.fail(at, suggest(end, roles, "roles"), "no role is named %q", written)
+		r.fail(at, catalog.DidYouMean(end, roles), "no role is named %q", written)
 	}
 }

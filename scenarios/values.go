@@ -8,28 +8,25 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
 // The functions below parse single values. The caller adds the place to their errors.
 
-func wrong(hint, format string, args ...any) *Error {
-	return &Error{Text: fmt.Sprintf(format, args...), Hint: hint}
-}
-
-func parseText(text string) (string, *Error) { return strings.TrimSpace(text), nil }
+func parseText(text string) (string, error) { return strings.TrimSpace(text), nil }
 
 // oneOf parses one of the known words.
-func oneOf[T ~string](known []T, plural, format string) func(string) (T, *Error) {
-	return func(text string) (T, *Error) {
+func oneOf[T ~string](known []T, format string) func(string) (T, error) {
+	return func(text string) (T, error) {
 		if !slices.Contains(known, T(text)) {
-			return "", wrong(suggest(text, names(known, plain), plural), format, text)
+			return "", wrong(catalog.DidYouMean(text, names(known, plain)), format, text)
 		}
 		return T(text), nil
 	}
 }
 
-func parseCount(text string) (int, *Error) {
+func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	switch {
 	case err != nil:
@@ -41,25 +38,12 @@ func parseCount(text string) (int, *Error) {
 }
 
 // ParseDuration parses a duration as it is written in a scenario: 250ms, 8s or 1m30s.
-func ParseDuration(text string) (time.Duration, error) { return checked(parseDuration(text)) }
-
-// ParseRange parses a range of durations as it is written in a scenario: 5ms..50ms, or a single duration.
-func ParseRange(text string) (nemesis.Range, error) { return checked(parseRange(text)) }
-
-// checked converts a mistake to an error, which is nil without a mistake.
-func checked[T any](value T, mistake *Error) (T, error) {
-	if mistake != nil {
-		return value, mistake
-	}
-	return value, nil
-}
-
-func parseDuration(text string) (time.Duration, *Error) { return parseUpTo(text, DurationMax) }
+func ParseDuration(text string) (time.Duration, error) { return parseUpTo(text, DurationMax) }
 
 // parseRunTime parses a limit for whole runs.
-func parseRunTime(text string) (time.Duration, *Error) { return parseUpTo(text, RunMax) }
+func parseRunTime(text string) (time.Duration, error) { return parseUpTo(text, RunMax) }
 
-func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
+func parseUpTo(text string, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	_, number := strconv.ParseFloat(text, 64)
 	switch {
@@ -75,30 +59,29 @@ func parseUpTo(text string, most time.Duration) (time.Duration, *Error) {
 	return d, nil
 }
 
-// parseRange parses `5ms..50ms`, or a single duration.
-func parseRange(text string) (r nemesis.Range, err *Error) {
+// ParseRange parses a range of durations as it is written in a scenario: 5ms..50ms, or a single duration.
+func ParseRange(text string) (r nemesis.Range, err error) {
 	from, to, ranged := strings.Cut(text, "..")
-	if !ranged {
-		r.From, err = parseDuration(text)
-		return nemesis.Range{From: r.From, To: r.From}, err
-	}
-	if from == "" || strings.HasSuffix(text, "..") {
+	switch {
+	case !ranged:
+		to = from
+	case from == "" || strings.HasSuffix(text, ".."):
 		return r, wrong("ranges are written 5ms..50ms", "%q is not a range", text)
 	}
-	if r.From, err = parseDuration(strings.TrimSpace(from)); err == nil {
-		r.To, err = parseDuration(strings.TrimSpace(to))
+	if r.From, err = ParseDuration(strings.TrimSpace(from)); err != nil {
+		return r, err
 	}
-	switch {
-	case err != nil:
-		return r, wrong(err.Hint, "in the range %q, %s", text, err.Text)
-	case r.From > r.To:
+	if r.To, err = ParseDuration(strings.TrimSpace(to)); err != nil {
+		return r, err
+	}
+	if r.From > r.To {
 		return r, wrong(fmt.Sprintf("did you mean \"%v..%v\"?", r.To, r.From), "%q is not a range: it ends before it begins", text)
 	}
 	return r, nil
 }
 
 // parseRate parses `60%..100%` or `100%`.
-func parseRate(text string) (r Rate, err *Error) {
+func parseRate(text string) (r Rate, err error) {
 	low, high, ranged := strings.Cut(text, "..")
 	if !ranged {
 		high = low
@@ -124,17 +107,17 @@ func share(text string) (float64, bool) {
 }
 
 // parseJudgement parses `VERDICT [class]`.
-func parseJudgement(text string) (j Judgement, err *Error) {
+func parseJudgement(text string) (j Judgement, err error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
-		return j, wrong("verdicts: "+strings.Join(verdicts, ", "), "the verdict is missing")
+		return j, wrong(catalog.DidYouMean("", verdicts), "the verdict is missing")
 	}
 	verdict := fields[0]
 	switch {
 	case slices.Contains(classes(), verdict):
 		return j, wrong(fmt.Sprintf("did you mean \"violated %s\"?", verdict), "no verdict is named %q", verdict)
 	case !slices.Contains(verdicts, verdict):
-		return j, wrong(suggest(verdict, verdicts, "verdicts"), "no verdict is named %q", verdict)
+		return j, wrong(catalog.DidYouMean(verdict, verdicts), "no verdict is named %q", verdict)
 	case len(fields) > 2:
 		return j, wrong("an expectation is a verdict and perhaps a class", "unexpected %q", fields[2])
 	case len(fields) == 1:
@@ -145,7 +128,7 @@ func parseJudgement(text string) (j Judgement, err *Error) {
 	case verdict != Violated:
 		return j, wrong("", "only `violated` has a class, and %q does not", verdict)
 	case !slices.Contains(classes(), class):
-		return j, wrong(suggest(class, classes(), "classes"), "no class is named %q", class)
+		return j, wrong(catalog.DidYouMean(class, classes()), "no class is named %q", class)
 	}
 	return Judgement{verdict, class}, nil
 }

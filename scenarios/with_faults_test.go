@@ -3,11 +3,14 @@ package scenarios
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // WithFaults changes only the faults.
 func TestWithFaults(t *testing.T) {
-	for _, name := range []string{"steady", "failover"} {
+	for _, name := range Names() {
 		s, err := Load(name)
 		if err != nil {
 			t.Fatal(err)
@@ -22,6 +25,13 @@ func TestWithFaults(t *testing.T) {
 		if with.Name != s.Name || with.Workload != s.Workload || with.Episodes != s.Episodes || len(with.Expect) != len(s.Expect) || len(with.Locks) != len(s.Locks) {
 			t.Errorf("%s: more than the faults is different:\n%s", name, with.Source)
 		}
+		again, err := Read(name+".yaml", with.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(with, again, cmpopts.IgnoreUnexported(Scenario{})); diff != "" {
+			t.Errorf("%s: its text says something else (-scenario +text):\n%s", name, diff)
+		}
 	}
 }
 
@@ -35,7 +45,7 @@ func TestWithFaultsReportsTheArgument(t *testing.T) {
 		"kil: master":             "--fault: no fault is named \"kil\"; did you mean \"kill\"?",
 		"kill: mastre":            "--fault: ",
 		"kill: master, data: lot": "--fault: ",
-		"":                        "--fault: a fault is one line",
+		"":                        "--fault: the step names no fault",
 		"kill: master}":           "--fault: ",
 	} {
 		_, err := s.WithFaults([]string{step})

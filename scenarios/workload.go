@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 
-	"lockbench/locks/catalog"
 	"lockbench/workloads"
 )
 
@@ -22,17 +21,13 @@ func (r *reader) workload(w *Workload, e entry) {
 		r.fail(list[1].key.at, fmt.Sprintf("indent the keys of %s further", w.Name), "a scenario has one workload")
 	}
 	r.fields(r.entries(list[0].value, e.path, w.Name), w, func(e entry) {
-		r.unknown(e.key, keysOf(w), "keys", "the workload %s has no key %q", w.Name, e.key.text)
+		r.unknown(e.key, keysOf(w), "the workload %s has no key %q", w.Name, e.key.text)
 	})
 }
 
 func (r *reader) workloadName(w *Workload, name word) {
 	if _, ok := workloads.Find(name.text); !ok {
-		hint := suggest(name.text, sorted(workloads.All(), workName), "workloads")
-		if _, near := catalog.Nearest(name.text, keysOf(w)); near {
-			hint = "begin with the workload's name, as `counter: {clients: 8}`"
-		}
-		r.fail(name.at, hint, "no workload is named %q", name.text)
+		r.unknown(name, sorted(workloads.All(), workName), "no workload is named %q", name.text)
 	}
 	w.Name = name.text
 }

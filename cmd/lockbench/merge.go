@@ -63,7 +63,7 @@ Exit codes are those of explore or matrix, over all shards; 2 while a shard is m
 				return exitWith(report.ExitUnknown)
 			}
 			// The name of the lock is not checked, because it may be defined by its scenario only.
-			_, expected, err := scenarios.ParseExpect(sum.Expected, nil)
+			expected, err := scenarios.ParseExpectation(sum.Expected)
 			if err != nil {
 				// Expectations beyond a verdict are not compared; the result is printed above.
 				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}

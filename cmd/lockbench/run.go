@@ -138,7 +138,7 @@ func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, e
 		return o, err
 	}
 	if f.locks != "" {
-		if o.Locks, err = scenarios.ParseLocks(f.locks, s.Locks...); err != nil {
+		if o.Locks, err = scenarios.ParseLocks("--locks", f.locks, s.Locks...); err != nil {
 			return o, err
 		}
 	}

@@ -499,7 +499,7 @@ func TestTogether(t *testing.T) {
 
 // TestLimitsHoldInEachRun: combined runs have the largest latency, so one slow run exceeds a limit.
 func TestLimitsHoldInEachRun(t *testing.T) {
-	_, want, err := scenarios.ParseExpect("{verdict: valid, limits: {p99: 50ms, max: 80ms}}", nil)
+	want, err := scenarios.ParseExpectation("{verdict: valid, limits: {p99: 50ms, max: 80ms}}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -358,7 +358,7 @@ func newLockChoice(text string) (*lockChoice, error) {
 			c.globs, c.words = append(c.globs, word), append(c.words, word)
 			continue
 		}
-		uses, err := scenarios.ParseLocks(word)
+		uses, err := scenarios.ParseLocks("--locks", word)
 		if err != nil {
 			return nil, err
 		}

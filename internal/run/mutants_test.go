@@ -132,7 +132,7 @@ func runMutants(t *testing.T, name string, all []*mutant, seed uint64) {
 // runOnce runs locks in a scenario in the simulation.
 func runOnce(t *testing.T, s *scenarios.Scenario, locks []string, seed uint64, episodes int) *report.Result {
 	t.Helper()
-	uses, err := scenarios.ParseLocks(strings.Join(locks, ","))
+	uses, err := scenarios.ParseLocks("--locks", strings.Join(locks, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestMutantsFitTheirScenarios(t *testing.T) {
 			t.Errorf("%s: %v", m.name, err)
 			continue
 		}
-		if s.Locks, err = scenarios.ParseLocks(m.name + "," + m.Original); err != nil {
+		if s.Locks, err = scenarios.ParseLocks("--locks", m.name+","+m.Original); err != nil {
 			t.Errorf("%s: %v", m.name, err)
 			continue
 		}

@@ -132,15 +132,11 @@ func Pick(ctx context.Context, name string, o WorldOptions) (w world.World, pass
 }
 
 func noWorld(name string, all []world.World) error {
-	var names []string
+	names := []string{"auto"}
 	for _, w := range all {
 		names = append(names, w.Name())
 	}
-	hint := "known are auto, " + strings.Join(names, ", ")
-	if near, ok := catalog.Nearest(name, append(names, "auto")); ok {
-		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
-	}
-	return &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: hint}
+	return &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: catalog.DidYouMean(name, names)}
 }
 
 // servicesOf returns the services of the locks. own is the service of the caller's own lock; it and the service of guests,

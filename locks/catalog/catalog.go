@@ -91,7 +91,7 @@ func (l Lock) New(given map[string]string) (locks.Opener, error) {
 			for _, option := range l.Options() {
 				known = append(known, option.Name)
 			}
-			return nil, unknown("option of "+l.Name, name, known)
+			return nil, fmt.Errorf("%s has no option %q; %s", l.Name, name, DidYouMean(name, known))
 		}
 		if err := o.Set(name, given[name]); err != nil {
 			return nil, fmt.Errorf("option %s of %s: %w", name, l.Name, err)
@@ -210,4 +210,6 @@ func (e needsProcesses) Error() string {
 func (needsProcesses) Is(target error) bool { return target == locks.ErrUnsupported }
 
 // NotFound is the error for a name that Find does not know, with the known names and the nearest one.
-func NotFound(name string) error { return unknown("lock", name, Names()) }
+func NotFound(name string) error {
+	return fmt.Errorf("no lock is named %q; %s", name, DidYouMean(name, Names()))
+}

@@ -106,9 +106,9 @@ func TestErrorsNameWhatIsKnown(t *testing.T) {
 		options map[string]string
 		want    string
 	}{
-		{"redlock", map[string]string{"drfit": "0.1"}, `unknown option of redlock "drfit"; known: drift, node-timeout; did you mean "drift"?`},
-		{"redlock", map[string]string{"colour": "red"}, `unknown option of redlock "colour"; known: drift, node-timeout`},
-		{"set-nx", map[string]string{"nodes": "3"}, `unknown option of set-nx "nodes": it has none`},
+		{"redlock", map[string]string{"drfit": "0.1"}, `redlock has no option "drfit"; did you mean "drift"?`},
+		{"redlock", map[string]string{"colour": "red"}, `redlock has no option "colour"; known are drift, node-timeout`},
+		{"set-nx", map[string]string{"nodes": "3"}, `set-nx has no option "nodes"; there are none`},
 		{"redisson", map[string]string{"retries": "none"}, `option retries of redisson: "none" is not a whole number from 0 to 1000`},
 		{"redlock", map[string]string{"drift": "2"}, `option drift of redlock: "2" is not a share between 0 and 1, such as 0.01`},
 		{"redlock", map[string]string{"drift": "NaN"}, `option drift of redlock: "NaN" is not a share between 0 and 1, such as 0.01`},

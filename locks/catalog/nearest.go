@@ -29,13 +29,22 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
-// DidYouMean returns a hint with the known words and the nearest one.
+// shownMax is the number of known words in a hint.
+const shownMax = 16
+
+// DidYouMean returns a hint: the nearest known word, or else the known words.
 func DidYouMean(word string, known []string) string {
-	hint := "known are " + strings.Join(known, ", ")
 	if near, ok := Nearest(word, known); ok {
-		return fmt.Sprintf("did you mean %q? %s", near, hint)
+		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return hint
+	if len(known) == 0 {
+		return "there are none"
+	}
+	more := ""
+	if len(known) > shownMax {
+		known, more = known[:shownMax], ", ..."
+	}
+	return "known are " + strings.Join(known, ", ") + more
 }
 
 // distance returns how many letters to insert, remove, replace or swap with their neighbour turn a into b. The result is limit

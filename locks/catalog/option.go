@@ -177,15 +177,3 @@ func simple(name, about, standard string, least time.Duration) library {
 		return name
 	}
 }
-
-// unknown is the error for a name that is not in a list.
-func unknown(kind, name string, known []string) error {
-	if len(known) == 0 {
-		return fmt.Errorf("unknown %s %q: it has none", kind, name)
-	}
-	meant := ""
-	if near, ok := Nearest(name, known); ok {
-		meant = fmt.Sprintf("; did you mean %q?", near)
-	}
-	return fmt.Errorf("unknown %s %q; known: %s%s", kind, name, strings.Join(known, ", "), meant)
-}
