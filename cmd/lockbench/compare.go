@@ -8,6 +8,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/report"
+	"lockbench/internal/report/site"
 )
 
 func newCompareCommand() *cobra.Command {
@@ -73,6 +74,6 @@ func keep(c *cobra.Command, args []string, kept string) error {
 	if err := night.Write(c.OutOrStdout()); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(c.OutOrStdout(), "Trends: %s\n", filepath.Join(kept, campaign.TrendsFile))
+	_, _ = fmt.Fprintf(c.OutOrStdout(), "Trends: %s\n", filepath.Join(kept, site.TrendsFile))
 	return exitWith(night.ExitCode())
 }

@@ -190,7 +190,6 @@ func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed,
 	if err != nil {
 		return fmt.Errorf("make the violation of seed %d small: %w", first.Seed, err)
 	}
-	writeIndex(c, out)
 	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %d of 3 runs of it gave the same history\n\n",
 		report.Plural(small.Calls, "client operation"), report.Plural(small.Faults, "fault"), small.Runs, small.Same)
 	for _, line := range small.Counterexample.Text() {

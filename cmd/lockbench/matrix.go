@@ -382,9 +382,6 @@ func shardOf(text string) (shard.Shard, error) {
 
 // endCampaign prints the result of a campaign, also if a part failed.
 func endCampaign(c *cobra.Command, m *campaign.Campaign, failed error) error {
-	if kind := filepath.Dir(m.Dir); filepath.Base(kind) == campaign.Folder { // it is in a results folder
-		writeIndex(c, filepath.Dir(kind))
-	}
 	say := sayTo(c.OutOrStdout())
 	say("")
 	for _, line := range m.Screen(report.TerminalWidth(c.OutOrStdout())) {

@@ -187,7 +187,6 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	if out == nil {
 		return err
 	}
-	writeIndex(c, o.Out)
 	if out.LinkError != nil {
 		sayTo(c.ErrOrStderr())(out.LinkError.Error())
 	}

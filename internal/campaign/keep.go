@@ -11,17 +11,11 @@ import (
 
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
-	"lockbench/internal/report/index"
 	"lockbench/internal/report/site"
 )
 
-// Files that are kept between repeated campaigns: the figures of the last green one, small files with the figures of a
-// year, and their page.
-const (
-	greenFolder = "green"
-	nightFolder = "nights"
-	TrendsFile  = "trends.html"
-)
+// greenFolder has the figures of the last green campaign, between repeated ones.
+const greenFolder = "green"
 
 // Kept is a repeated campaign, compared with the last green one. Green means: as expected and without a change for the
 // worse.
@@ -29,8 +23,6 @@ type Kept struct {
 	*Campaign
 	// Change is the comparison with the last green campaign; nil if there was none.
 	Change *Comparison
-	// Trouble is an error about the files of earlier campaigns.
-	Trouble error
 }
 
 // Keep compares a campaign with another one, by default the last green one, and keeps its figures.
@@ -58,13 +50,7 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	if len(tonight) == 0 {
 		return n, nil // nothing to keep
 	}
-	nights := filepath.Join(kept, nightFolder)
-	if err := index.KeepNight(nights, c.Started, c.Seed, tonight); err != nil {
-		return nil, err
-	}
-	var shelf index.Shelf
-	shelf, n.Trouble = index.Nights(nights)
-	if err := report.WriteFile(filepath.Join(kept, TrendsFile), func(w io.Writer) error { return site.Nights(w, shelf) }); err != nil {
+	if err := site.KeepNight(kept, c.Started, tonight); err != nil {
 		return nil, err
 	}
 	if !n.Green() {
@@ -124,9 +110,6 @@ func (n *Kept) Write(w io.Writer) error {
 		after = "green: the next campaigns are compared with it"
 	}
 	fmt.Fprintf(&b, "This one is %s.\n\n", after)
-	if n.Trouble != nil {
-		fmt.Fprintf(&b, "%s\n\n", report.MarkdownText(report.OneLine(n.Trouble.Error())))
-	}
 	text, err := regular.ReadFile(filepath.Join(n.Dir, report.SummaryFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the summary: %w", err)

@@ -1,7 +1,6 @@
 package page_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/report/index"
 	"lockbench/internal/report/page"
 	"lockbench/internal/report/site"
 	"lockbench/internal/testing/historytest"
@@ -75,39 +73,57 @@ func TestSiteInABrowser(t *testing.T) {
 	runOf(t, root, "failover", 1, control, broken)
 	runOf(t, root, "failover", 2, control, held)
 	runOf(t, root, "steady", 3, control, held, lockOf("redlock/nodes=3", checker.Valid, checker.NoClass, nil))
+	// A long name, and a run that cannot be read.
+	runOf(t, root, "odd", 4, lockOf("a-lock-with-a-very-long-name/and=options", checker.Valid, checker.NoClass, nil))
+	bundle, err := report.Create(root, "odd", time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.WriteText(filepath.Join(bundle.Dir, report.ResultFile), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
 	b, at := siteOf(t, root, site.Options{})
-	const shown = `[...document.querySelectorAll("#runs tr")].filter(r => r.getClientRects().length).map(r => r.dataset.scenario + r.querySelector("td.right").textContent).join(" ")`
+	const shown = `[...document.querySelectorAll("#runs tr")].filter(r => r.getClientRects().length).map(r => r.dataset.scenario + r.querySelector("td.right")?.textContent).join(" ")`
 	for _, s := range page.Screens {
 		t.Run(s.String(), func(t *testing.T) {
 			b.On(t, s)
 			b.Do(t, chromedp.Navigate(at+"/"))
 			b.Readable(t)
 			shot(t, b, "list", s)
-			// With the keyboard: past the two links of the site and the text to scenario and lock.
-			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("s"))
+			if cut := page.JS[int](t, b, `[...document.querySelectorAll(".lock")].filter(e => e.getBoundingClientRect().right > innerWidth).length`); cut > 0 {
+				t.Errorf("%d verdicts are cut", cut)
+			}
+			// With the keyboard: past the two links of the site to the filter.
+			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("SET-nx"))
 			if got := page.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
 				t.Errorf("of lock set-nx it shows %q", got)
 			}
-			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("va"))
 			// The control was violated in all of them: the lock itself must be valid.
+			b.Do(t, chromedp.KeyEvent(" valid"))
 			if got := page.JS[string](t, b, shown); got != "steady3 failover2" {
 				t.Errorf("of lock set-nx, valid, it shows %q", got)
 			}
+			b.Do(t, chromedp.KeyEvent(", failover"))
+			if got, count := page.JS[string](t, b, shown), b.Text(t, "#count"); got != "failover2" || count != "1 of 5 runs" {
+				t.Errorf("of failover it shows %q, %s", got, count)
+			}
+			b.Do(t, chromedp.KeyEvent("x"), chromedp.WaitVisible("#none", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"),
+				chromedp.WaitNotVisible("#none", chromedp.ByQuery))
 			b.Do(t, chromedp.Click(`.site a[href="/~/locks"]`, chromedp.ByQuery), chromedp.WaitVisible(`#lock-set-nx`, chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "locks", s)
 			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend", chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "lock", s)
-			if got := b.Text(t, "#lock-set-nx .trend dl"); !strings.Contains(got, "broke in 3 of 6") {
+			if got := b.Text(t, "#lock-set-nx .trend .facts"); !strings.Contains(got, "broke in 3 of 6") {
 				t.Errorf("the first trend reads %q", got)
 			}
-			// Its runs are the list with the lock chosen. The first one links to the report.
+			// Its runs are the list with the lock in the filter. A verdict links to the report.
 			b.Do(t, chromedp.Click("#lock-set-nx .facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
-			if got := page.JS[string](t, b, `document.getElementById("lock").value`); got != "set-nx" {
-				t.Errorf("the list of its runs has lock %q chosen", got)
+			if got := page.JS[string](t, b, `document.getElementById("text").value`); got != "set-nx" {
+				t.Errorf("the list of its runs has the filter %q", got)
 			}
-			b.Do(t, chromedp.Click(`#runs tr:last-child a.lock`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
+			b.Do(t, chromedp.Click(`#runs tr:not([hidden]) a.verdict-double-grant`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
 				t.Errorf("the verdict leads to %s", got)
 			}
@@ -132,33 +148,22 @@ func TestNightsInABrowser(t *testing.T) {
 		for _, scenario := range []string{"failover", "steady"} {
 			results = append(results, &report.Result{Scenario: scenario, World: "docker", Locks: locks})
 		}
-		if err := index.KeepNight(dir, time.Date(2026, 9, 1+day, 2, 17, 0, 0, time.UTC), uint64(day), results); err != nil {
+		if err := site.KeepNight(dir, time.Date(2026, 9, 1+day, 2, 17, 0, 0, time.UTC), results); err != nil {
 			t.Fatal(err)
 		}
-	}
-	shelf, err := index.Nights(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(dir, "trends.html"))
-	if err == nil {
-		err = errors.Join(site.Nights(f, shelf), f.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	b := page.OpenBrowser(t)
 	for _, s := range page.Screens {
 		t.Run(s.String(), func(t *testing.T) {
 			b.On(t, s)
-			b.Do(t, chromedp.Navigate("file://"+f.Name()))
+			b.Do(t, chromedp.Navigate("file://"+filepath.Join(dir, site.TrendsFile)))
 			b.Readable(t)
 			// With the keyboard: opening a lock shows a drawing for each scenario.
-			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend dl", chromedp.ByQuery))
+			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend .facts", chromedp.ByQuery))
 			b.Readable(t)
 			shot(t, b, "nights", s)
-			if got := b.Text(t, "#lock-set-nx .trend dl"); !strings.Contains(got, "2026-09-05") || !strings.Contains(got, "2026-11-07") {
-				t.Errorf("when it broke reads %q", got)
+			if got := b.Text(t, "#lock-set-nx .trend .facts"); !strings.Contains(got, "broke in 24 of 210 episodes") {
+				t.Errorf("how often it broke reads %q", got)
 			}
 			if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx section:first-of-type .night").length`); got != 60 {
 				t.Errorf("%d nights are drawn", got)

@@ -1,7 +1,6 @@
 package site
 
 import (
-	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -34,8 +33,3 @@ func (s *Site) file(w http.ResponseWriter, r *http.Request) {
 
 // hidden reports whether a part of the name begins with a dot.
 func hidden(name string) bool { return name != "." && strings.Contains("/"+name, "/.") }
-
-func (s *Site) exists(name string) bool {
-	info, err := fs.Stat(s.files, name)
-	return err == nil && info.Mode().IsRegular()
-}

@@ -46,7 +46,7 @@ const (
 
 // isUnfinished reports whether a folder is that of a run without a report.
 func (s *Site) isUnfinished(dir string) bool {
-	return s.exists(path.Join(dir, report.PlanFile)) && !s.exists(path.Join(dir, page.File))
+	return isFile(s.files, path.Join(dir, report.PlanFile)) && !isFile(s.files, path.Join(dir, page.File))
 }
 
 // unfinished writes the page of a run without a report. Pages that are open for long share one.
@@ -124,7 +124,7 @@ func (u *unfinished) find(s *Site, dir string) error {
 	}
 	for _, e := range inside {
 		name := path.Join(dir, e.Name(), report.HistoryFile)
-		if !e.IsDir() || !s.exists(name) || slices.ContainsFunc(u.locks, func(g *growing) bool { return g.path == name }) {
+		if !e.IsDir() || !isFile(s.files, name) || slices.ContainsFunc(u.locks, func(g *growing) bool { return g.path == name }) {
 			continue
 		}
 		f, err := s.root.Open(name)

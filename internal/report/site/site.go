@@ -1,8 +1,10 @@
 // Package site serves a results folder to browsers: all runs, each lock over time, reports with all their files, and
 // runs in progress.
 //
-// It never writes. Package index reads the runs, and package page has the design. The page of a run in progress is made
-// from the histories as they are written.
+// It never writes. Package page has the design. The page of a run in progress is made from the histories as they are
+// written. A result is read again only if its file has changed.
+//
+// [KeepNight] keeps the figures of repeated campaigns and makes the same page of locks from them.
 //
 //	/                       all runs
 //	/~/locks                all locks over time
@@ -14,25 +16,17 @@
 package site
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"path"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/report/index"
-	"lockbench/internal/report/page"
 )
 
 // Options configure a site.
@@ -50,20 +44,11 @@ type Site struct {
 	files fs.FS
 
 	mu    sync.Mutex
-	shelf index.Shelf
+	shelf shelf
 
 	liveMu sync.Mutex
 	live   map[string]*unfinished // by folder
 }
-
-var (
-	//go:embed site.tmpl.html
-	markup string
-	//go:embed site.css
-	style string
-)
-
-var pages = template.Must(template.New("site").Funcs(page.Words).Funcs(words).Parse(markup))
 
 // New opens a results folder.
 func New(o Options) (*Site, error) {
@@ -73,7 +58,6 @@ func New(o Options) (*Site, error) {
 	}
 	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), live: map[string]*unfinished{}}
 	s.mux.HandleFunc("GET /{$}", s.runs)
-	s.mux.HandleFunc("GET /"+index.File, s.runs)
 	s.mux.HandleFunc("GET /~/locks", s.locks)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
@@ -113,41 +97,14 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // look reads the folder.
-func (s *Site) look() (index.Shelf, error) {
+func (s *Site) look() (shelf, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shelf, err := s.shelf.Look(s.files)
+	now, err := s.shelf.look(s.files)
 	if err == nil {
-		s.shelf = shelf
+		s.shelf = now
 	}
 	return s.shelf, err
-}
-
-// runs is the page of all runs.
-func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
-	shelf, err := s.look()
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = shelf.Page(w, index.Site{Live: s.underWay(shelf)}) // the client may be gone
-}
-
-// underWay are the runs without a result, the newest first.
-func (s *Site) underWay(shelf index.Shelf) []index.Live {
-	var all []index.Live
-	for _, dir := range shelf.Open() {
-		l := index.Live{Name: path.Base(path.Dir(dir)), Dir: filepath.Join(s.o.Root, filepath.FromSlash(dir)), Href: page.Href("/" + path.Join(dir, page.File)), Gone: !s.claimed(dir)}
-		if stamp, _, ok := strings.Cut(path.Base(dir), "-"); ok && len(path.Base(dir)) > 15 {
-			if begun, err := time.Parse("20060102150405", stamp+path.Base(dir)[9:15]); err == nil {
-				l.Begun = "begun " + begun.Format("2006-01-02 15:04")
-			}
-		}
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b index.Live) int { return strings.Compare(b.Begun, a.Begun) })
-	return all
 }
 
 // claimed reports whether a process works on a run.

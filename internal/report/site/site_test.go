@@ -36,7 +36,7 @@ func ran(t testing.TB, out, scenario string, day, broke int) string {
 	lock := func(name string, broke int) report.Lock {
 		l := report.Lock{Lock: name, Topology: "single", Verdict: checker.Valid, AsExpected: true, Figures: stats.Figures{Episodes: 3, ViolatingEpisodes: broke}}
 		if broke > 0 {
-			l.Verdict, l.Class = checker.Violated, checker.DoubleGrant
+			l.Verdict, l.Class, l.AsExpected = checker.Violated, checker.DoubleGrant, false
 		}
 		return l
 	}
@@ -187,15 +187,70 @@ func TestLockOverTheNights(t *testing.T) {
 	ran(t, root, "steady", 9, 0)
 	server := serve(t, site.Options{Root: root})
 	_, text, _ := ask(t, server, "/~/locks", nil)
-	for _, want := range []string{"broke in 5 of 12", "42 % (18 % to 68 %)", `first seen</dt><dd><a href="/failover/20261102-020000-1/report.html#lock-set-nx">2026-11-02</a> violated double-grant`,
-		`last seen</dt><dd><a href="/failover/20261103-020000-2/report.html#lock-set-nx">2026-11-03</a>`, "4 nights", "2026-11-03: broke in 3 of 3, 100 % (37 % to 100 %)", "last seen</dt><dd>never"} {
+	for _, want := range []string{"broke in 5 of 12", "42 % (18 % to 68 %)", `<a href="/failover/20261102-020000-1/report.html#lock-set-nx">2026-11-02</a>`,
+		`<td data-title="found">violated double-grant</td>`, "4 nights", "2026-11-03: broke in 3 of 3, 100 % (37 % to 100 %)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page of the lock", want)
 		}
 	}
-	for _, want := range []string{"set-nx: broke in 5 of 15 episodes, last on 2026-11-03 in failover", `<a href="#lock-redlock%2bnodes%3d3">redlock/nodes=3</a>`, `href="/#lock=redlock%2Fnodes%3D3"`} {
+	for _, want := range []string{"set-nx: broke in 5 of 15 episodes", `<a href="#lock-redlock%2bnodes%3d3">redlock/nodes=3</a>`, `href="/#text=redlock%2Fnodes%3D3"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page", want)
+		}
+	}
+}
+
+func TestListOfRuns(t *testing.T) {
+	root := t.TempDir()
+	ran(t, root, "failover", 1, 3)
+	ran(t, root, "a+b", 2, 0)
+	campaign := filepath.Join(root, "matrix", "20261121-020000-7")
+	ran(t, filepath.Join(campaign, "sim"), "steady", 3, 0)
+	for _, name := range []string{"campaign.json", "report.html"} {
+		if err := os.WriteFile(filepath.Join(campaign, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unfinished := filepath.Join(root, "failover", "20261121-030000-8")
+	changes := filepath.Join(ran(t, root, "changes", 4, 0), report.ResultFile)
+	for _, err := range []error{
+		os.Symlink("failover", filepath.Join(root, "latest")),
+		os.Mkdir(unfinished, 0o755), os.WriteFile(filepath.Join(unfinished, report.PlanFile), nil, 0o644),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := serve(t, site.Options{Root: root})
+	_, text, _ := ask(t, server, "/", nil)
+	for _, want := range []string{
+		`<output id="count">4 runs</output>`,
+		`<a href="/failover/20261102-020000-1/report.html">failover</a>`, `<a href="/a%252Bb/20261103-020000-2/report.html">a&#43;b</a>`,
+		`<a href="/matrix/20261121-020000-7/sim/steady/20261104-020000-3/report.html">steady</a><span class="of">in matrix/20261121-020000-7</span>`,
+		`<a href="/matrix/20261121-020000-7/report.html">matrix/20261121-020000-7</a>`, `lockbench report ` + unfinished,
+		`class="lock verdict-double-grant"><b>✗</b> <b>set-nx</b> violated double-grant</a>`, `class="lock verdict-valid"><b>set-nx</b> valid`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in the list", want)
+		}
+	}
+	if a, b := strings.Index(text, ">steady</a>"), strings.Index(text, ">failover</a>"); a > b {
+		t.Error("the newest run is not the first")
+	}
+	// The same size and time but no valid content: it is not read again until it changes.
+	info, err := os.Stat(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true} {
+		later := time.Duration(i) * time.Second
+		for _, err := range []error{os.WriteFile(changes, make([]byte, info.Size()), 0o644), os.Chtimes(changes, time.Time{}, info.ModTime().Add(later))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, text, _ := ask(t, server, "/", nil); strings.Contains(text, ">cannot be read</span>") != want {
+			t.Errorf("%v later, it was read again: %v, want %v", later, !want, want)
 		}
 	}
 }

@@ -1,0 +1,78 @@
+package site
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+)
+
+var (
+	//go:embed runs.tmpl.html
+	runsMarkup string
+	//go:embed runs.css
+	runsStyle string
+	//go:embed runs.js
+	runsScript string
+)
+
+var runsPage = template.Must(template.New("runs").Funcs(page.Words).Funcs(words).Parse(runsMarkup))
+
+// runsView is the data of the page of all runs.
+type runsView struct {
+	page.Parts
+	Own       template.CSS
+	Filter    template.JS
+	Runs      []entry
+	Campaigns []string
+	Open      []openRun
+}
+
+// openRun is a run without a result.
+type openRun struct {
+	Scenario, Name, Dir, Href string
+	Gone                      bool // no process works on it
+}
+
+// runs is the page of all runs.
+func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
+	now, err := s.look()
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	v := runsView{Parts: page.Shared(), Own: template.CSS(runsStyle), Filter: template.JS(runsScript), Runs: now.runs, Campaigns: now.campaigns}
+	for _, dir := range now.open {
+		v.Open = append(v.Open, openRun{path.Base(path.Dir(dir)), path.Base(dir), filepath.Join(s.o.Root, filepath.FromSlash(dir)),
+			page.Href(path.Join(dir, page.File)), !s.claimed(dir)})
+	}
+	slices.SortFunc(v.Open, func(a, b openRun) int { return strings.Compare(b.Name, a.Name) })
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = runsPage.Execute(w, v) // the client may be gone
+}
+
+// Href is the page of the run.
+func (e entry) Href() string { return page.Href("/" + path.Join(e.Dir, e.Page)) }
+
+// Of is the part of a lock on the page of the run, if it has one.
+func (e entry) Of(l lock) string {
+	if e.Page != page.File {
+		return e.Href()
+	}
+	return e.Href() + "#" + page.Anchor(l.Name)
+}
+
+// Campaign is the folder of the campaign of the run; empty if it is not part of one.
+func (e entry) Campaign() string {
+	parts := strings.Split(e.Dir, "/")
+	return strings.Join(parts[:max(0, len(parts)-3)], "/")
+}
+
+// Outcome is the outcome of the run.
+func (e entry) Outcome() report.Outcome { return report.Outcomes[e.Exit] }

@@ -1,0 +1,137 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+)
+
+// campaignFile marks the folder of a campaign. The site reads the campaign's runs, not this file.
+const campaignFile = "campaign.json"
+
+// shelf is the content of a results folder. Paths are relative to the folder, with slashes.
+type shelf struct {
+	runs      []entry  // the newest first
+	campaigns []string // folders of campaigns that have a page
+	open      []string // folders of runs without a result.json: in progress, or ended without one
+}
+
+// entry is the data of a run.
+type entry struct {
+	file     `json:"-"`
+	Scenario string    `json:"scenario,omitempty"`
+	World    string    `json:"world,omitempty"`
+	Seed     uint64    `json:"seed,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Exit     int       `json:"exit"`
+	Stopped  bool      `json:"stopped,omitempty"`
+	Locks    []lock    `json:"locks,omitempty"`
+	Trouble  string    `json:"trouble,omitempty"` // why it could not be read
+}
+
+// file identifies a version of a result.json.
+type file struct {
+	Dir            string // of the run
+	Page           string // the page of the run, in its folder; a report is written after its result
+	size, modified int64
+}
+
+// lock is one lock of a run.
+type lock struct {
+	Name  string `json:"name"`
+	Found string `json:"found"` // violated double-grant
+	Look  string `json:"look"`
+	Odd   bool   `json:"odd,omitempty"`  // not as expected
+	Calm  bool   `json:"calm,omitempty"` // a control that is as expected
+	Tally
+}
+
+// Tally counts the episodes that count, and those with a violation.
+type Tally struct {
+	Episodes int `json:"n,omitempty"`
+	Broke    int `json:"k,omitempty"`
+}
+
+// look returns the current content of a folder. It reads only results that are new or have changed since before.
+func (before shelf) look(root fs.FS) (shelf, error) {
+	known := map[file]entry{}
+	for _, e := range before.runs {
+		known[e.file] = e
+	}
+	var now shelf
+	err := fs.WalkDir(root, ".", func(dir string, d fs.DirEntry, err error) error {
+		if dir == "." || err == nil && !d.IsDir() {
+			return err
+		}
+		const depthMax = 4 // matrix/CAMPAIGN/WORLD/SCENARIO/RUN
+		if err != nil || hidden(dir) || strings.Count(dir, "/") > depthMax {
+			return fs.SkipDir
+		}
+		info, err := fs.Stat(root, path.Join(dir, report.ResultFile))
+		switch {
+		case err == nil && info.Mode().IsRegular():
+			f := file{dir, report.ResultFile, info.Size(), info.ModTime().UnixNano()}
+			for _, name := range []string{report.SummaryFile, page.File} {
+				if isFile(root, path.Join(dir, name)) {
+					f.Page = name
+				}
+			}
+			e, ok := known[f]
+			if !ok {
+				e = readEntry(root, f)
+			}
+			now.runs = append(now.runs, e)
+		case isFile(root, path.Join(dir, report.PlanFile)):
+			now.open = append(now.open, dir)
+		case isFile(root, path.Join(dir, campaignFile)) && isFile(root, path.Join(dir, page.File)):
+			now.campaigns = append(now.campaigns, dir)
+			return nil
+		default:
+			return nil
+		}
+		return fs.SkipDir
+	})
+	slices.SortStableFunc(now.runs, func(a, b entry) int {
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.Dir, b.Dir))
+	})
+	return now, err
+}
+
+func isFile(root fs.FS, name string) bool {
+	info, err := fs.Stat(root, name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func readEntry(root fs.FS, f file) entry {
+	text, err := fs.ReadFile(root, path.Join(f.Dir, report.ResultFile))
+	if err != nil {
+		return entry{file: f, Exit: report.ExitHarness, Trouble: err.Error()}
+	}
+	r, err := report.ReadResult(text)
+	if err != nil {
+		return entry{file: f, Exit: report.ExitHarness, Trouble: fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)}
+	}
+	e := newEntry(r)
+	e.file = f
+	return e
+}
+
+func newEntry(r *report.Result) entry {
+	e := entry{Scenario: r.Scenario, World: r.World, Seed: r.Seed, Started: r.Started, Stopped: r.Interrupted, Exit: r.ExitCode()}
+	for l := range r.All() {
+		found := l.Word()
+		if found == l.Verdict.String() {
+			found = l.Found()
+		}
+		broke, episodes := l.Counted()
+		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), found, l.Look(), l.Odd(), l.Calm(), Tally{episodes, broke}})
+	}
+	return e
+}
