@@ -60,8 +60,8 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 // Href is the page of the run.
 func (e entry) Href() string { return page.Href("/" + path.Join(e.Dir, e.Page)) }
 
-// Of is the part of a lock on the page of the run, if it has one.
-func (e entry) Of(l lock) string {
+// LockHref is the part of a lock on the page of the run, if it has one.
+func (e entry) LockHref(l lock) string {
 	if e.Page != page.File {
 		return e.Href()
 	}

@@ -135,7 +135,7 @@ func (at *subject) add(e entry, l lock) {
 		tally.add(l.Tally)
 	}
 	if e.Dir != "" { // otherwise the runs of the night are gone
-		n.Href = e.Of(l)
+		n.Href = e.LockHref(l)
 	}
 	if !slices.Contains(n.Found, l.Found) {
 		n.Found = append(n.Found, l.Found)
