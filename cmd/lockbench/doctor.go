@@ -53,8 +53,8 @@ func doctor(c *cobra.Command, f *worldFlags, images []string) error {
 		if o.External != nil && w.Name() != f.world {
 			continue // only these servers matter
 		}
-		text, choice := "ready, "+w.About(), w.Name()
 		err := w.Ready(c.Context())
+		text, choice := "ready, "+w.About(), w.Name() // About may need Ready
 		toFetch := (*world.ToFetch)(nil)
 		switch {
 		case errors.As(err, &toFetch) && !f.offline:
@@ -82,9 +82,11 @@ func doctor(c *cobra.Command, f *worldFlags, images []string) error {
 	if takes == "" {
 		return exitError{report.ExitHarness, errors.New("no world is ready; the lines above give the reasons")}
 	}
-	if o.External == nil {
-		say("auto", "takes "+takes)
+	if o.External != nil {
+		say("next", "lockbench run failover with the same flags")
+		return nil
 	}
+	say("auto", "takes "+takes)
 	say("next", "lockbench run failover")
 	return nil
 }
