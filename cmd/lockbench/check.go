@@ -50,13 +50,6 @@ Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock 
 3 a file could not be read or is not a history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
 			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
-		Args: func(_ *cobra.Command, args []string) error {
-			first := slices.Index(args, "-")
-			if first >= 0 && slices.Contains(args[first+1:], "-") {
-				return usagef("check: standard input (-) can be read once")
-			}
-			return nil
-		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := j.parse(); err != nil {
 				return err

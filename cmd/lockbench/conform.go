@@ -65,7 +65,7 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 			if c.ArgsLenAtDash() >= 0 && len(args) > 0 {
 				return nil
 			}
-			return wants("a lock")(c, args)
+			return wants(1, 1, "a lock")(c, args)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp

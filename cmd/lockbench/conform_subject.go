@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,14 +145,12 @@ func (s *conformed) probe(ctx context.Context, c world.Cluster) error {
 		return err
 	}
 	defer func() { _ = l.Close() }() // the rules also ignore the result
-	limited, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
-	lease, err := l.Acquire(limited, locks.Request{Keys: []string{"probe"}})
-	if limited.Err() != nil {
-		return fmt.Errorf("the guest has not answered its first request within %v: %w", requestLimit, cmp.Or(err, limited.Err()))
+	lease, err := l.Acquire(ctx, locks.Request{Keys: []string{"probe"}})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the guest has not answered its first request within %v: %w", requestLimit, err)
 	}
 	if err == nil {
-		_ = lease.Release(limited)
+		_ = lease.Release(ctx)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func newDoctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Show what this machine can run, and what to install for the rest",
 		Example: "  lockbench doctor\n  lockbench doctor --images redis\n  lockbench doctor --server redis=/opt/valkey/bin/valkey-server\n  lockbench doctor --servers redis+sentinel://a:26379/mymaster --hooks hooks.yaml",
-		Args:    nothing,
+		Args:    wants(0, 0, "no arguments"),
 		RunE:    func(c *cobra.Command, _ []string) error { return doctor(c, &f, images) },
 	}
 	f.addServers(c)

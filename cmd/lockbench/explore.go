@@ -40,7 +40,7 @@ unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
   lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3`,
-		Args:              wants("a scenario"),
+		Args:              wants(1, 1, "a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
 			x, err := exploration(c, args[0], lock, seeds, part, parallel)
@@ -111,15 +111,13 @@ func seedRange(text string) (from, to uint64, err error) {
 	if !isRange {
 		b = a
 	}
-	from, errA := strconv.ParseUint(strings.TrimSpace(a), 10, 64)
-	to, errB := strconv.ParseUint(strings.TrimSpace(b), 10, 64)
+	from, errA := strconv.ParseUint(strings.TrimSpace(a), 10, 63)
+	to, errB := strconv.ParseUint(strings.TrimSpace(b), 10, 63)
 	switch {
 	case errA != nil || errB != nil:
 		return 0, 0, usagef("--seeds: %q is not a range of seeds; write A..B with whole numbers, such as 1..200", text)
 	case to < from:
 		return 0, 0, usagef("--seeds: %q is empty: it ends before it begins; did you mean %d..%d?", text, to, from)
-	case to == math.MaxUint64:
-		return 0, 0, usagef("--seeds: %q goes beyond what can be counted; end below %d", text, uint64(math.MaxUint64))
 	}
 	return from, to, nil
 }

@@ -20,7 +20,7 @@ func newGuestCommand() *cobra.Command {
 standard input and output and logs on standard error. A lock in any language can
 take its place; docs/guest-protocol.md has the protocol.`,
 		Example: "  lockbench guest set-nx",
-		Args:    wants("a lock"),
+		Args:    wants(1, 1, "a lock"),
 		RunE: func(c *cobra.Command, args []string) error {
 			lock, ok := catalog.Find(args[0])
 			if !ok {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -18,24 +17,14 @@ func orLatest(c *cobra.Command, args []string, wanted string) ([]string, error) 
 		return args, nil
 	}
 	link := filepath.Join("results", report.LatestLink)
-	if _, err := os.Stat(link); errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("%s wants %s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", c.Name(), wanted, link)
-	}
 	// The link changes if another run ends meanwhile.
 	dir, err := filepath.EvalSymlinks(link)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%s wants %s, and there is no %s here: name one, or make one with `lockbench run SCENARIO`", c.Name(), wanted, link)
+	}
 	if err != nil {
 		return nil, err
 	}
 	sayTo(c.ErrOrStderr())(link + " is " + dir)
 	return []string{dir}, nil
-}
-
-// oneOrLatest accepts one argument, or none for the newest run.
-func oneOrLatest(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		return wants(what)(c, args)
-	}
 }

@@ -32,6 +32,7 @@ capabilities of anything else.`,
   lockbench list scenarios failover > mine.yaml
   lockbench list roles 'half the clients'
   lockbench list faults --json`,
+		Args:              wants(0, 2, "one kind and one name"),
 		ValidArgsFunction: completeNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			chosen, err := chooseKinds(args)
@@ -71,9 +72,6 @@ func chooseKinds(args []string) ([]kind, error) {
 	i := slices.Index(kindNames(), args[0])
 	if i < 0 {
 		return nil, usagef("there is no list of %q; %s", args[0], didYouMean(args[0], kindNames()))
-	}
-	if len(args) > 2 {
-		return nil, usagef("list takes one kind and one name and got %d arguments: %s; see lockbench list --help", len(args), strings.Join(args, " "))
 	}
 	k := all[i]
 	if len(args) == 2 {

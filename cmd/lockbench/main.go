@@ -15,7 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -183,29 +183,15 @@ func usagef(format string, args ...any) error {
 	return exitError{report.ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// wants accepts one argument, which what describes.
-func wants(what string) cobra.PositionalArgs {
+// wants accepts a number of arguments, which what describes. An empty argument is probably an unset variable in a script:
+// lockbench run "$SCENARIO".
+func wants(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return usagef("%s wants %s; see lockbench %s --help", c.Name(), what, c.Name())
-		case len(args) > 1:
-			return usagef("%s wants %s and got %d arguments: %s; see lockbench %s --help",
-				c.Name(), what, len(args), strings.Join(args, " "), c.Name())
-		case args[0] == "":
-			// The cause is probably an unset variable in a script: lockbench run "$SCENARIO".
-			return usagef("%s wants %s and got an empty word; see lockbench %s --help", c.Name(), what, c.Name())
+		if len(args) < least || len(args) > most || slices.Contains(args, "") {
+			return usagef("%s wants %s and got %q; see lockbench %s --help", c.Name(), what, args, c.Name())
 		}
 		return nil
 	}
-}
-
-// nothing accepts no argument.
-func nothing(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments and got %q; see lockbench %s --help", c.Name(), args[0], c.Name())
-	}
-	return nil
 }
 
 func didYouMean(word string, known []string) string { return catalog.DidYouMean(word, known) }

@@ -67,7 +67,7 @@ verdicts.`,
   lockbench matrix --file nightly.yaml --shard 3/8 --out /shared/results
   lockbench matrix --servers etcd://a:2379,b:2379,c:2379 --hooks hooks.yaml --scenarios steady,leader-kill --locks no-lock,etcd-mutex
   lockbench matrix --resume results/matrix/20261121-114000-7`,
-		Args: nothing,
+		Args: wants(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	fl := c.Flags()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +27,7 @@ of them ran a scenario with the same seed, the later run counts.
 
 Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("merge wants the folders of shards, such as shards/1 shards/2")
-			}
-			return nil
-		},
+		Args:    wants(1, math.MaxInt, "the folders of shards, such as shards/1 shards/2"),
 		RunE: func(c *cobra.Command, args []string) error {
 			var dirs []string
 			for _, dir := range args {

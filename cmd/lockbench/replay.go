@@ -20,7 +20,7 @@ in it; the default is the newest run, results/latest.
 Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compared
 (another version, an edited history, no sim.json), 64 wrong usage.`,
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
-		Args:    oneOrLatest("a results folder or a sim.json"),
+		Args:    wants(0, 1, "a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {
 			command, err := simTrial()
 			if err != nil {

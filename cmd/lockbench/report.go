@@ -21,55 +21,45 @@ result.json and the histories. If a run was killed before it wrote result.json, 
 judges the histories. In the folder of a matrix it collects the runs again. The default
 folder is the newest run, results/latest.`,
 		Example: "  lockbench report results/latest",
-		Args:    oneOrLatest("a results folder"),
+		Args:    wants(0, 1, "a results folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			args, err := orLatest(c, args, "a results folder")
 			if err != nil {
 				return err
 			}
-			pages, err := rewrite(args[0])
+			path, err := rewrite(args[0])
 			if err != nil {
 				return err
 			}
-			for _, path := range pages {
-				_, _ = fmt.Fprintln(c.OutOrStdout(), path)
-			}
+			_, _ = fmt.Fprintln(c.OutOrStdout(), path)
 			return nil
 		},
 	}
 }
 
-// rewrite writes the reports of a run or a campaign again, and returns its pages.
-func rewrite(dir string) (pages []string, err error) {
+// rewrite writes the reports of a run or a campaign again, and returns its page.
+func rewrite(dir string) (path string, err error) {
 	if campaign.Is(dir) {
 		c, err := campaign.Read(dir)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		if err := c.Finish(nil); err != nil {
-			return nil, err
-		}
-		return []string{c.Page()}, nil
+		return c.Page(), c.Finish(nil)
 	}
-	return []string{filepath.Join(dir, page.File)}, rewriteRun(dir)
-}
-
-// rewriteRun writes the reports of a run again.
-func rewriteRun(dir string) error {
 	b, err := report.Load(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if b.Result == nil {
 		if b.Result, err = run.Rejudge(b); err != nil {
-			return err
+			return "", err
 		}
 		if err := b.WriteResult(b.Result); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := b.WriteSummaries(b.Result); err != nil {
-		return err
+		return "", err
 	}
-	return page.WriteTo(dir)
+	return filepath.Join(dir, page.File), page.WriteTo(dir)
 }

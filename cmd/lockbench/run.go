@@ -57,7 +57,7 @@ lock of --locks did not run, 3 the harness failed, 64 wrong usage.`,
   lockbench run failover --locks redlock --expect valid
   lockbench run steady --fault 'kill: master' --locks set-nx,redlock
   lockbench run failover --servers redis+sentinel://a:26379,b:26379/mymaster --hooks hooks.yaml`,
-		Args:              wants("a scenario"),
+		Args:              wants(1, 1, "a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
 			return doRun(c, args[0], &f)

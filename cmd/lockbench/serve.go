@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,12 +32,7 @@ ssh -L 8300:127.0.0.1:8300 HOST.`,
 		Example: `  lockbench serve
   lockbench serve results
   lockbench serve --listen 127.0.0.1:0`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("serve wants one results folder and got %d arguments: %s; see lockbench serve --help", len(args), strings.Join(args, " "))
-			}
-			return nil
-		},
+		Args: wants(0, 1, "one results folder"),
 		RunE: func(c *cobra.Command, args []string) error { return serve(c, args, listen) },
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8300", "address and port; 0 means any free port")
@@ -49,9 +43,13 @@ func serve(c *cobra.Command, args []string, listen string) error {
 	if err := notEmpty(c, "listen"); err != nil {
 		return err
 	}
-	at, err := loopback(listen)
+	at, err := net.ResolveTCPAddr("tcp", listen)
 	if err != nil {
-		return err
+		return usagef("--listen wants an address and a port, such as 127.0.0.1:8300: %v", err)
+	}
+	if !at.IP.IsLoopback() {
+		return usagef("--listen %s can be reached from other machines, and serve has no access control; "+
+			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", listen)
 	}
 	o := site.Options{Root: "results", Judge: func(name string, h *history.History) (report.Lock, error) {
 		return run.JudgeHistory(name, h, checker.Options{}) // it may not have ended
@@ -67,7 +65,7 @@ func serve(c *cobra.Command, args []string, listen string) error {
 		return err
 	}
 	defer s.Close()
-	l, err := net.Listen("tcp", at.String())
+	l, err := net.ListenTCP("tcp", at)
 	if err != nil {
 		return fmt.Errorf("serve: %w; another address: --listen 127.0.0.1:0 takes a port that is free", err)
 	}
@@ -77,27 +75,9 @@ func serve(c *cobra.Command, args []string, listen string) error {
 		// Requests for the progress of a run end with the command.
 		BaseContext: func(net.Listener) context.Context { return c.Context() },
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
-	select {
-	case err := <-ended:
+	context.AfterFunc(c.Context(), func() { _ = server.Close() })
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
-	case <-c.Context().Done():
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), 5*time.Second)
-	defer cancel()
-	return server.Shutdown(limited)
-}
-
-// loopback parses --listen, which must be an address of this machine only.
-func loopback(listen string) (netip.AddrPort, error) {
-	at, err := netip.ParseAddrPort(strings.Replace(listen, "localhost:", "127.0.0.1:", 1))
-	if err != nil {
-		return at, usagef("--listen wants an address and a port, such as 127.0.0.1:8300, not %q", listen)
-	}
-	if !at.Addr().Unmap().IsLoopback() {
-		return at, usagef("--listen %s can be reached from other machines, and serve has no access control; "+
-			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", listen)
-	}
-	return at, nil
+	return nil
 }

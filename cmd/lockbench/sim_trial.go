@@ -20,7 +20,7 @@ func newSimTrialCommand() *cobra.Command {
 		Short:   "Run one trial in virtual time: read its input from stdin, report on stdout, write a history",
 		Example: `  echo '{"input": ..., "history": "history.jsonl"}' | lockbench sim-trial`,
 		Hidden:  true,
-		Args:    nothing,
+		Args:    wants(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return exitWith(trial.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open))
 		},

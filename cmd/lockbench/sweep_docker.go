@@ -16,7 +16,7 @@ func newSweepDockerCommand() *cobra.Command {
 		Short:   "Wait for the end of stdin, then remove the containers and networks of one owner",
 		Example: "  lockbench sweep-docker 1a2b3c4d </dev/null",
 		Hidden:  true,
-		Args:    wants("the owner's name"),
+		Args:    wants(1, 1, "the owner's name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return run.SweepDocker(c.Context(), c.InOrStdin(), args[0])
 		},
