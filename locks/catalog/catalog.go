@@ -5,10 +5,10 @@
 package catalog
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"lockbench/locks"
@@ -55,57 +55,60 @@ type Lock struct {
 	// Wrong is set for a mutant. It runs under its name, and lists leave it out unless they are
 	// asked for mutants.
 	Wrong *mutants.Wrong
-	// declare declares the options, and returns what makes the lock once they are set; nil if
-	// another program opens it. The options of every lock (ttl, hold, ...) belong to the run.
-	declare func(options) func() locks.Opener
-	// check, if set, compares the options that are set with each other.
-	check func(lock string, o options) error
+	// options are the lock's own. The options of every lock (ttl, hold, ...) belong to the run.
+	options []Option
+	// open makes the lock for one run; nil if another program opens it.
+	open func(values) locks.Opener
+	// check, if set, compares the values of options with each other.
+	check func(lock string, v values) error
 }
 
 // Options returns the lock's own options in alphabetical order.
 func (l Lock) Options() []Option {
-	var all []Option
-	if l.declare != nil {
-		o := newOptions(l.Name)
-		l.declare(o)
-		o.VisitAll(func(f *flag.Flag) { all = append(all, Option{f.Name, f.Usage, f.DefValue}) })
-	}
-	return all
+	return slices.SortedFunc(slices.Values(l.options), func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Conform returns the options with which the conformance suite opens the lock.
 func (l Lock) Conform() map[string]string {
-	o := newOptions(l.Name)
-	l.declare(o)
-	return o.conform
+	set := map[string]string{}
+	for _, o := range l.options {
+		if o.conform != "" {
+			set[o.Name] = o.conform
+		}
+	}
+	return set
 }
 
 // New makes the lock for one run. Options that are not given have their default. An error that is
 // [locks.ErrUnsupported] means that the options are right and another program opens the lock.
 func (l Lock) New(given map[string]string) (locks.Opener, error) {
-	o := newOptions(l.Name)
-	open := l.declare(o)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if o.Lookup(name) == nil {
-			var known []string
-			for _, option := range l.Options() {
-				known = append(known, option.Name)
-			}
-			return nil, fmt.Errorf("%s has no option %q; %s", l.Name, name, DidYouMean(name, known))
+	v := values{}
+	maps.Copy(v, given)
+	var known []string
+	for _, o := range l.Options() {
+		known = append(known, o.Name)
+		text, ok := v[o.Name]
+		switch {
+		case !ok:
+			v[o.Name] = o.Default
+		case text != o.Default && !o.takes(text):
+			return nil, fmt.Errorf("option %s of %s: %q is not %s", o.Name, l.Name, text, o.want)
 		}
-		if err := o.Set(name, given[name]); err != nil {
-			return nil, fmt.Errorf("option %s of %s: %w", name, l.Name, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%s has no option %q; %s", l.Name, name, DidYouMean(name, known))
 		}
 	}
 	if l.check != nil {
-		if err := l.check(l.Name, o); err != nil {
+		if err := l.check(l.Name, v); err != nil {
 			return nil, err
 		}
 	}
-	if open == nil {
+	if l.open == nil {
 		return nil, servedElsewhere{l.Name, l.Library.Real}
 	}
-	return open(), nil
+	return l.open(v), nil
 }
 
 // Names returns the names of the locks in the order of All.
@@ -119,21 +122,25 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(controlLocks(), redisLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(), goLibraries(), redissonJarLocks(), javaLibraries(), otherLibraries())
+	all := slices.Concat(controlLocks(), redisLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(),
+		goLibraries(), redissonJarLocks(), javaLibraries(), rustLibraries(), npmLibraries(), pypiLibraries())
 	for i := range all {
-		all[i].fill()
+		all[i].fill(all[:i])
 	}
 	return all
 }
 
-// fill fills in what follows from the rest of an entry.
-func (l *Lock) fill() {
+// fill fills in what follows from the rest of an entry, and from the entries before it.
+func (l *Lock) fill(before []Lock) {
 	if l.Service == "" && l.Family != locks.Control {
 		l.Service = redis.Name
 	}
 	database := l.Service == postgres.Name || l.Service == mariadb.Name
 	if l.Topologies == nil {
+		like := slices.IndexFunc(before, func(other Lock) bool { return other.Name == l.Like && other.Service == l.Service })
 		switch {
+		case like >= 0:
+			l.Topologies = before[like].Topologies
 		case database:
 			l.Topologies = []locks.Topology{locks.Single, locks.Replicated, operator.Managed}
 		case l.Service == zookeeper.Name:
@@ -150,19 +157,24 @@ func (l *Lock) fill() {
 	}
 	if database {
 		l.Group = "In databases"
-		l.excuse("one-of-1000", "each client has a connection of its own, and a database takes 300")
+		*l = l.excused("each client has a connection of its own, and a database takes 300", "one-of-1000")
 	}
 	if l.Library != nil && l.Library.Guests != nil {
 		l.Library.Real = true
 	}
 }
 
-// excuse excuses the lock from a rule of the conformance suite.
-func (l *Lock) excuse(rule, why string) {
-	if l.Excused == nil {
-		l.Excused = map[string]string{}
+// excused returns the lock, excused from rules of the conformance suite.
+func (l Lock) excused(why string, rules ...string) Lock {
+	excused := maps.Clone(l.Excused)
+	if excused == nil {
+		excused = map[string]string{}
 	}
-	l.Excused[rule] = why
+	for _, rule := range rules {
+		excused[rule] = why
+	}
+	l.Excused = excused
+	return l
 }
 
 // JoinsEverywhere reports whether a lock joins each scenario that it can take part in. Scenarios

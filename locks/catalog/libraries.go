@@ -9,6 +9,7 @@ import (
 	"lockbench/service/etcd"
 	"lockbench/service/mongo"
 	"lockbench/service/nats"
+	"lockbench/service/redis"
 	"lockbench/service/zookeeper"
 )
 
@@ -79,149 +80,131 @@ func (e servedElsewhere) Error() string {
 
 func (servedElsewhere) Is(target error) bool { return target == locks.ErrUnsupported }
 
-// triesQueue is why some of a hundred clients that poll may not get the lock.
-const triesQueue = "a try joins the queue before it looks, and those who leave it again keep others from being first"
-
-// Options that several libraries have.
+// The claims of several libraries.
 var (
-	careful = onOff("careful", "on: one second for each answer, nothing is sent twice; off: as the client library is by default", "off")
-	redsync = served(
-		careful,
-		count("tries", "how often a waiter tries", "32", 1, 1000),
-		share("drift", "the share of the ttl that clocks may part by", "0.01"),
-		share("node-timeout", "the share of the ttl that one master may take to answer", "0.05"),
-		onOff("fail-fast", "on: stop listening once a majority has answered", "off"),
-	)
-	watching = served(
-		lasting("validity", "how long a key lives, where the scenario asks for no ttl", "5s"),
-		lasting("extend", "how often keys are extended; 0s: half of the validity", "0s"),
-		lasting("try-next", "how long one key may take to answer", "20ms"),
-		count("majority", "keys that are a majority", "2", 1, 1000),
-		onOff("no-loop", "on: track keys without loops", "off"),
-		onOff("setpx", "on: set ends by PX and not by PXAT", "off"),
-	)
+	waiting = locks.Claims{Bounded: true, Waits: true}
+	renewed = locks.Claims{Bounded: true, Renewed: true, Watched: true, Waits: true}
 )
+
+// Why several libraries break rules of the conformance suite.
+const (
+	triesQueue     = "a try joins the queue before it looks, and those who leave it again keep others from being first"
+	waitsByRetries = "it waits by a number of retries, each after a delay with a random part, which can end before the time is over"
+)
+
+// library returns the entry of a stock library. Its topologies are those of the lock that it is like.
+func library(name, about, like string, claims locks.Claims, l Library, options ...Option) Lock {
+	return Lock{Card: locks.Card{Name: name, Claims: claims}, About: about, Like: like, Library: &l, options: options}
+}
+
+// on returns the lock for another service, by default with the topologies that locks on the service have.
+func (l Lock) on(service string, topologies ...locks.Topology) Lock {
+	l.Service, l.Topologies = service, topologies
+	return l
+}
 
 // goLibraries are the stock libraries in Go, and those that are programs of this machine.
 func goLibraries() []Lock {
-	bounded := locks.Claims{Bounded: true, Waits: true}
-	watched := locks.Claims{Renewed: true, Watched: true, Waits: true}
-	fenced := locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true}
-	redsyncOn := func(name, about, modules string) Lock {
-		return Lock{
-			Card: locks.Card{Name: name, Claims: bounded}, About: about, Topologies: independent, Like: "redlock", declare: redsync,
-			Library: &Library{
+	var (
+		several = locks.Claims{Bounded: true, Waits: true, Several: true}
+		watched = locks.Claims{Renewed: true, Watched: true, Waits: true}
+		fenced  = locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true}
+		counted = locks.Claims{Bounded: true, Fenced: true}
+		careful = onOff("careful", "on: one second for each answer, nothing is sent twice; off: as the client library is by default", "off")
+	)
+	redsync := func(name, about, modules string) Lock {
+		return library(name, about, "redlock", waiting,
+			Library{
 				Version: "github.com/go-redsync/redsync/v4 v4.17.0" + modules,
 				Says:    "after Lock is successful, no one else can obtain the same lock until it is unlocked", Where: "README.md:55",
 			},
-		}
+			careful,
+			count("tries", "how often a waiter tries", "32", 1, 1000),
+			share("drift", "the share of the ttl that clocks may part by", "0.01"),
+			share("node-timeout", "the share of the ttl that one master may take to answer", "0.05"),
+			onOff("fail-fast", "on: stop listening once a majority has answered", "off"))
 	}
+	watching := func(name, like, module string) Lock {
+		return library(name, name+", woken and told of losses by client-side caching", like, watched,
+			Library{
+				Version: module + "/" + name + " v1.0.79",
+				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: name + "/README.md:54",
+			},
+			lasting("validity", "how long a key lives, where the scenario asks for no ttl", "5s", 0),
+			lasting("extend", "how often keys are extended; 0s: half of the validity", "0s", 0),
+			lasting("try-next", "how long one key may take to answer", "20ms", 0),
+			count("majority", "keys that are a majority", "2", 1, 1000),
+			onOff("no-loop", "on: track keys without loops", "off"),
+			onOff("setpx", "on: set ends by PX and not by PXAT", "off"))
+	}
+	redislock := library("redislock", "bsm/redislock on go-redis", "set-nx", several,
+		Library{
+			Version: "github.com/bsm/redislock v0.10.0",
+			Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
+		},
+		careful,
+		lasting("backoff", "how long a waiter sleeps between two tries", "100ms", 0),
+		lasting("reload", "how old the client's map of a cluster may be; a dead master does not announce a new one", "1m", 0))
+	redisPy := library("redis-py", "redis-py's own Lock, in python3", "set-nx", locks.Claims{Bounded: true},
+		Library{
+			Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
+			Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
+		}).on(redis.Name, locks.Single, locks.Replicated)
+	etcdMutex := library("etcd-mutex", "the Mutex of etcd's client, on a session of its own; the token is the store's revision", "", fenced,
+		Library{
+			Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
+			Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
+		},
+		lasting("session-ttl", "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", "1m0s", 0),
+		onOff("orphan", "on: the session of a lock that could not be released is kept alive no longer", "off"),
+		lasting("limit", "how long one request may take", "3s", 0),
+		lasting("dial-timeout", "etcd's DialTimeout, which also is how long a session believes in itself at first", "5s", 0),
+		lasting("keepalive", "how often an idle connection is tried; 0s: never, as by default", "0s", 0),
+	).on(etcd.Name, locks.Single, etcd.Quorum).excused(triesQueue, "in-turn")
+	etcdMutex.Plain = true
+	zkCurator := library("zk-curator", "ZooKeeper: Apache Curator's InterProcessMutex, in java", "", watched,
+		Library{
+			Version: "Apache Curator, of this machine (on Debian or Ubuntu: apt-get install libcurator-recipes-java default-jdk-headless)",
+			Says:    "a re-entrant mutex that works across JVMs", Where: "InterProcessMutex, class comment", Real: true,
+		},
+		curatorOptions...).on(zookeeper.Name)
+	zkKazoo := library("zk-kazoo", "ZooKeeper: kazoo's Lock, in python3", "etcd-mutex", watched,
+		Library{
+			Version: "kazoo, of this machine (on Debian or Ubuntu: apt-get install python3-kazoo)",
+			Says:    "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock", Real: true,
+		},
+		zkGuestSession).on(zookeeper.Name).excused(triesQueue, "in-turn")
+	zkCurator.Woken, zkKazoo.Woken = true, true
+	natsKV := library("nats-kv", "a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision", "", counted,
+		Library{
+			Version: "github.com/nats-io/nats.go/jetstream v1.55.0",
+			Says:    "Create will create the key/value pair if it does not exist; it speaks of no lock", Where: "jetstream/kv.go, KeyValue.Create", Real: true,
+		},
+		count("replicas", "on how many servers the bucket is kept; 0: on all, three at most", "0", 0, 5),
+		conforming("key", word("expiry", "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", "bucket", "key")),
+		lasting("limit", "how long one request may take", "5s", 0),
+		lasting("ping", "how often an idle connection is tried", "2m0s", 0),
+		lasting("reconnect-wait", "how long a lost connection waits until it tries a server again", "2s", 0),
+	).on(nats.Name, locks.Single, nats.Quorum)
+	natsKV.Plain = true
+	mongoDocument := library("mongo-find-and-modify",
+		"a document by findAndModify with upsert, with an end by the client's clock and a number of grants", "", counted,
+		Library{
+			Version: "go.mongodb.org/mongo-driver/v2 v2.10.0",
+			Says:    "FindOneAndUpdate executes a findAndModify command to update at most one document in the collection; it speaks of no lock",
+			Where:   "mongo/collection.go, Collection.FindOneAndUpdate", Real: true,
+		},
+		onOff("expiry", "off: the naive form, whose documents have no end", "on"),
+		lasting("limit", "how long one request may take", "5s", 0),
+	).on(mongo.Name, locks.Single)
+	mongoDocument.Plain, mongoDocument.WritesTime = true, true
 	return []Lock{
-		redsyncOn("redsync", "redsync on go-redis, a pool for each master", ""),
-		redsyncOn("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),
-		redsyncOn("redsync-rueidis", "redsync on rueidis, a client for each master", ", github.com/redis/rueidis v1.0.79"),
-		{
-			Card:  locks.Card{Name: "redislock", Claims: locks.Claims{Bounded: true, Waits: true, Several: true}},
-			About: "bsm/redislock on go-redis",
-			declare: served(careful, lasting("backoff", "how long a waiter sleeps between two tries", "100ms"),
-				lasting("reload", "how old the client's map of a cluster may be; a dead master does not announce a new one", "1m")),
-			Like: "set-nx",
-			Library: &Library{
-				Version: "github.com/bsm/redislock v0.10.0",
-				Says:    "a simplified distributed locking implementation; it promises no more", Where: "README.md:7",
-			},
-		},
-		{
-			Card:    locks.Card{Name: "rueidislock", Claims: watched},
-			About:   "rueidislock, woken and told of losses by client-side caching",
-			declare: watching, Like: "redisson",
-			Library: &Library{
-				Version: "github.com/redis/rueidis/rueidislock v1.0.79",
-				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "rueidislock/README.md:54",
-			},
-		},
-		{
-			Card:    locks.Card{Name: "valkeylock", Claims: watched},
-			About:   "valkeylock, woken and told of losses by client-side caching",
-			declare: watching, Like: "rueidislock",
-			Library: &Library{
-				Version: "github.com/valkey-io/valkey-go/valkeylock v1.0.79",
-				Says:    "the holder's context is cancelled immediately once the majority of keys is not held any more", Where: "valkeylock/README.md:54",
-			},
-		},
-		{
-			Card:       locks.Card{Name: "redis-py", Claims: locks.Claims{Bounded: true}},
-			About:      "redis-py's own Lock, in python3",
-			Topologies: []locks.Topology{locks.Single, locks.Replicated}, declare: served(), Like: "set-nx",
-			Library: &Library{
-				Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
-				Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "etcd-mutex", Claims: fenced},
-			About:   "the Mutex of etcd's client, on a session of its own; the token is the store's revision",
-			Service: etcd.Name, Topologies: []locks.Topology{locks.Single, etcd.Quorum}, Plain: true,
-			Excused: map[string]string{"in-turn": triesQueue},
-			declare: served(
-				lasting("session-ttl", "how long a session outlives its client, where the scenario asks for no ttl; whole seconds", "1m0s"),
-				onOff("orphan", "on: the session of a lock that could not be released is kept alive no longer", "off"),
-				lasting("limit", "how long one request may take", "3s"),
-				lasting("dial-timeout", "etcd's DialTimeout, which also is how long a session believes in itself at first", "5s"),
-				lasting("keepalive", "how often an idle connection is tried; 0s: never, as by default", "0s"),
-			),
-			Library: &Library{
-				Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
-				Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "zk-curator", Claims: watched},
-			About:   "ZooKeeper: Apache Curator's InterProcessMutex, in java",
-			Service: zookeeper.Name, Woken: true,
-			declare: curator,
-			Library: &Library{
-				Version: "Apache Curator, of this machine (on Debian or Ubuntu: apt-get install libcurator-recipes-java default-jdk-headless)",
-				Says:    "a re-entrant mutex that works across JVMs", Where: "InterProcessMutex, class comment", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "zk-kazoo", Claims: watched},
-			Like:    "etcd-mutex",
-			About:   "ZooKeeper: kazoo's Lock, in python3",
-			Service: zookeeper.Name, Woken: true,
-			declare: served(session), Excused: map[string]string{"in-turn": triesQueue},
-			Library: &Library{
-				Version: "kazoo, of this machine (on Debian or Ubuntu: apt-get install python3-kazoo)",
-				Says:    "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "nats-kv", Claims: locks.Claims{Bounded: true, Fenced: true}},
-			About:   "a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision",
-			Service: nats.Name, Topologies: []locks.Topology{locks.Single, nats.Quorum}, Plain: true,
-			declare: served(
-				count("replicas", "on how many servers the bucket is kept; 0: on all, three at most", "0", 0, 5),
-				conforming("key", word("expiry", "bucket: its ttl is that of all its keys; key: each has its own, in whole seconds", "bucket", "key")),
-				lasting("limit", "how long one request may take", "5s"),
-				lasting("ping", "how often an idle connection is tried", "2m0s"),
-				lasting("reconnect-wait", "how long a lost connection waits until it tries a server again", "2s"),
-			),
-			Library: &Library{
-				Version: "github.com/nats-io/nats.go/jetstream v1.55.0",
-				Says:    "Create will create the key/value pair if it does not exist; it speaks of no lock", Where: "jetstream/kv.go, KeyValue.Create", Real: true,
-			},
-		},
-		{
-			Card:    locks.Card{Name: "mongo-find-and-modify", Claims: locks.Claims{Bounded: true, Fenced: true}},
-			About:   "a document by findAndModify with upsert, with an end by the client's clock and a number of grants",
-			Service: mongo.Name, Topologies: []locks.Topology{locks.Single}, Plain: true, WritesTime: true,
-			declare: served(onOff("expiry", "off: the naive form, whose documents have no end", "on"), lasting("limit", "how long one request may take", "5s")),
-			Library: &Library{
-				Version: "go.mongodb.org/mongo-driver/v2 v2.10.0",
-				Says:    "FindOneAndUpdate executes a findAndModify command to update at most one document in the collection; it speaks of no lock",
-				Where:   "mongo/collection.go, Collection.FindOneAndUpdate", Real: true,
-			},
-		},
+		redsync("redsync", "redsync on go-redis, a pool for each master", ""),
+		redsync("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),
+		redsync("redsync-rueidis", "redsync on rueidis, a client for each master", ", github.com/redis/rueidis v1.0.79"),
+		redislock,
+		watching("rueidislock", "redisson", "github.com/redis/rueidis"),
+		watching("valkeylock", "rueidislock", "github.com/valkey-io/valkey-go"),
+		redisPy, etcdMutex, zkCurator, zkKazoo, natsKV, mongoDocument,
 	}
 }

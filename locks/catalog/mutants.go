@@ -12,7 +12,7 @@ func Mutants() []Lock {
 	for _, m := range mutants.All() {
 		all = append(all, Lock{
 			Card: m.Card, About: "wrong on purpose: " + m.Mistake, Group: "Wrong on purpose", Service: redis.Name,
-			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, declare: without(m.Open),
+			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, open: without(m.Open),
 		})
 	}
 	return all
