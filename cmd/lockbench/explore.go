@@ -83,7 +83,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if use.Command != "" {
 		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
 	}
-	if err := inRange(c, "parallel", parallel, math.MaxInt); err != nil {
+	if err := inRange(c, "parallel", parallel, 1, math.MaxInt); err != nil {
 		return x, err
 	}
 	if x.From, x.To, err = seedRange(seeds); err != nil {
@@ -94,13 +94,9 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 			return x, err
 		}
 	}
-	command, err := simTrial()
-	if err != nil {
-		return x, err
-	}
 	x.Parallel = parallel
 	x.Job, err = run.Prepare(c.Context(), run.Options{
-		Scenario: s, Locks: []scenarios.LockUse{use}, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: command}, Program: versionLine(),
+		Scenario: s, Locks: []scenarios.LockUse{use}, Seed: x.From, WorldName: "sim", Worlds: run.WorldOptions{SimTrial: itself(simTrialName)}, Program: versionLine(),
 	})
 	return x, err
 }

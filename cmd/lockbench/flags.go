@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -47,13 +48,13 @@ func parsed[T any](c *cobra.Command, name string, parse func(text string) (T, er
 	return &value, nil
 }
 
-// inRange rejects a number that was given and is less than 1, and one above the most.
-func inRange(c *cobra.Command, name string, value, most int) error {
+// inRange rejects a number or duration that was given and is out of range.
+func inRange[T cmp.Ordered](c *cobra.Command, name string, value, least, most T) error {
 	switch {
-	case c.Flags().Changed(name) && value < 1:
-		return usagef("--%s wants a number of at least 1, not %d", name, value)
+	case c.Flags().Changed(name) && value < least:
+		return usagef("--%s wants at least %v, not %v", name, least, value)
 	case value > most:
-		return usagef("--%s wants a number of at most %d, not %d", name, most, value)
+		return usagef("--%s wants at most %v, not %v", name, most, value)
 	}
 	return nil
 }

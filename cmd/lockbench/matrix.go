@@ -35,7 +35,6 @@ type matrixFlags struct {
 	seed               uint64
 	episodes, parallel int
 	budget             time.Duration
-	elsewhere          *external.Options // external servers; nil: none
 }
 
 func newMatrixCommand() *cobra.Command {
@@ -103,19 +102,11 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	if err := notEmpty(c, flagNames(c)...); err != nil {
 		return err
 	}
-	given := c.Flags().Changed
-	if err := errors.Join(inRange(c, "episodes", f.episodes, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, math.MaxInt)); err != nil {
-		return err
-	}
-	switch {
-	case given("budget") && f.budget <= 0:
-		return usagef("--budget must be positive, such as 2h")
-	case f.budget > scenarios.RunMax:
-		return usagef("--budget: %v is too long: at most %v", f.budget, scenarios.RunMax)
-	case f.seeds != "" && f.episodes > 0:
+	if f.seeds != "" && f.episodes > 0 {
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
-	return nil
+	return errors.Join(inRange(c, "episodes", f.episodes, 1, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, 1, math.MaxInt),
+		inRange(c, "budget", f.budget, time.Millisecond, scenarios.RunMax))
 }
 
 // how are the flags that do not change the runs.
@@ -147,6 +138,16 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.world = f.worlds; slices.Contains(worlds, external.Name) {
+		f.world = external.Name
+	}
+	o, err := f.where(c)
+	if err != nil {
+		return err
+	}
+	if f.worlds == "auto" && o.External != nil {
+		worlds = []string{external.Name}
+	}
 	if f.resume == "" {
 		m.Asked = f.asked
 		m.Servers = f.given
@@ -159,7 +160,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	places, err := f.places(c, chosen, planned)
+	places, err := f.places(c, o, chosen, planned)
 	if err != nil {
 		return err
 	}
@@ -320,37 +321,18 @@ func (f *matrixFlags) names() ([]string, error) {
 	if len(all) > 1 && slices.Contains(all, "auto") {
 		return nil, usagef("--worlds: auto is one world; name it alone, or name the worlds")
 	}
-	if f.world = f.worlds; slices.Contains(all, external.Name) {
-		f.world = external.Name
-	}
-	var o run.WorldOptions
-	if err := f.reach(&o); err != nil {
-		return nil, err
-	}
-	if f.elsewhere = o.External; f.worlds == "auto" && f.elsewhere != nil {
-		all = []string{external.Name}
-	}
 	return all, nil
 }
 
 // places finds the worlds, and puts their names and descriptions into the plan, where a world may be called auto. A world
 // that cannot be used is reported as missing, unless it is the only one.
-func (f *matrixFlags) places(c *cobra.Command, chosen campaign.Choices, planned []campaign.World) (map[string]campaign.Place, error) {
-	o, err := f.options(c)
-	if err == nil {
-		err = programsExist(o.Programs)
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.SimTrial = itself(simTrialName)
+func (f *matrixFlags) places(
+	c *cobra.Command, o run.WorldOptions, chosen campaign.Choices, planned []campaign.World,
+) (map[string]campaign.Place, error) {
 	places := map[string]campaign.Place{}
 	for i := range planned {
-		p, in := &planned[i], o
-		if p.World == external.Name {
-			in.External = f.elsewhere
-		}
-		w, passed, err := run.Pick(c.Context(), p.World, in)
+		p := &planned[i]
+		w, passed, err := run.Pick(c.Context(), p.World, o)
 		switch {
 		case err != nil && len(planned) == 1:
 			return nil, err

@@ -22,16 +22,12 @@ Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compa
 		Example: "  lockbench replay results/latest\n  lockbench replay results/latest/set-nx/sim.json",
 		Args:    wants(0, 1, "a results folder or a sim.json"),
 		RunE: func(c *cobra.Command, args []string) error {
-			command, err := simTrial()
-			if err != nil {
-				return err
-			}
-			args, err = orLatest(c, args, "a results folder or a sim.json")
+			args, err := orLatest(c, args, "a results folder or a sim.json")
 			if err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
-			same, err := search.Replay(c.Context(), command, args[0], func(r search.Replayed) {
+			same, err := search.Replay(c.Context(), itself(simTrialName), args[0], func(r search.Replayed) {
 				if r.Identical {
 					_, _ = fmt.Fprintf(out, "%s  seed %d  identical: %s  %s\n", r.Lock, r.Seed, report.Plural(r.Events, "event"), r.File)
 					return

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,20 +26,11 @@ func newSimTrialCommand() *cobra.Command {
 	}
 }
 
-// simTrial returns the command by which the world sim runs its trials: this program.
-func simTrial() ([]string, error) {
-	command := itself(simTrialName)
-	if command == nil {
-		return nil, errors.New("cannot find the lockbench executable, which is needed to start the simulation")
-	}
-	return command, nil
-}
-
-// itself returns the command line of this program with a command, or nil if its file cannot be found.
+// itself returns the command line of this program with a command.
 func itself(command string) []string {
 	path, err := os.Executable()
 	if err != nil {
-		return nil
+		path = os.Args[0]
 	}
 	return []string{path, command}
 }

@@ -47,7 +47,9 @@ func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
 
 // options returns the options of the worlds, without external servers.
 func (f *worldFlags) options(c *cobra.Command) (o run.WorldOptions, err error) {
-	o = run.WorldOptions{NoFetch: f.offline, Say: sayTo(c.ErrOrStderr()), SweepDocker: itself(sweepDockerName)}
+	o = run.WorldOptions{
+		NoFetch: f.offline, Say: sayTo(c.ErrOrStderr()), SweepDocker: itself(sweepDockerName), SimTrial: itself(simTrialName),
+	}
 	if o.Programs, err = byService("--server", "PATH", f.programs); err != nil {
 		return o, err
 	}
