@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,11 +180,6 @@ func (b *Bundle) Write(name string, write func(io.Writer) error) error {
 	return WriteFile(filepath.Join(b.Dir, name), write)
 }
 
-// WriteDrawing writes the drawing of a lock.
-func (b *Bundle) WriteDrawing(lock string, draw func(io.Writer) error) error {
-	return b.Write(filepath.Join(FolderName(lock), DrawingFile), draw)
-}
-
 // WriteFile writes a file atomically.
 func WriteFile(path string, write func(io.Writer) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
@@ -243,11 +239,7 @@ func Load(dir string) (*Bundle, error) {
 	// Locks of the result have negative positions; all others have 0 and stay in the order of their names.
 	slices.SortStableFunc(folders, func(a, b string) int { return order[a] - order[b] })
 	for _, f := range folders {
-		lock, ok := names[f]
-		if !ok {
-			lock = LockName(f)
-		}
-		b.Histories = append(b.Histories, LockHistory{Lock: lock, Path: filepath.Join(dir, f, HistoryFile)})
+		b.Histories = append(b.Histories, LockHistory{Lock: cmp.Or(names[f], f), Path: filepath.Join(dir, f, HistoryFile)})
 	}
 	if b.Result == nil && len(b.Histories) == 0 {
 		return nil, fmt.Errorf("read results folder %s: it has no %s and no folder with a %s; name the folder of one run, such as results/latest",

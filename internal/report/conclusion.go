@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,53 +15,43 @@ import (
 // Conclusion sums up the table and its limits: finding nothing in three episodes is weak evidence. It leaves out
 // controls, which test lockbench.
 func (r *Result) Conclusion() string {
-	var unsafe, overstayed, fenced, clean, undecided []string
+	names := map[Standing][]string{}
 	fewest := 0 // episodes of the clean lock that had the fewest
 	for l := range r.All() {
 		if l.Control() || l.Error != "" {
 			continue
 		}
-		switch l.Standing() {
-		case Undecided:
-			undecided = append(undecided, l.Lock)
-		case Held:
-			clean = append(clean, l.Lock)
-			if fewest == 0 || l.Episodes < fewest {
-				fewest = l.Episodes
-			}
-		case Broken:
-			unsafe = append(unsafe, l.Lock)
-		case Fenced:
-			fenced = append(fenced, l.Lock)
-		case Overstayed:
-			overstayed = append(overstayed, l.Lock)
+		standing := l.Standing()
+		names[standing] = append(names[standing], l.Lock)
+		if standing == Held && (fewest == 0 || l.Episodes < fewest) {
+			fewest = l.Episodes
 		}
 	}
 	var said []string
-	say := func(names []string, before, after string) {
-		if len(names) > 0 {
-			said = append(said, before+strings.Join(names, ", ")+after)
+	say := func(s Standing, before, after string) {
+		if len(names[s]) > 0 {
+			said = append(said, before+strings.Join(names[s], ", ")+after)
 		}
 	}
-	say(unsafe, "Not safe here: ", ".")
+	say(Broken, "Not safe here: ", ".")
 	// Overstay is a limit of all lease locks, so no other lease lock would be better.
-	say(overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
-	say(fenced, "Overstayed, but its fence kept the resource whole: ", ".")
+	say(Overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
+	say(Fenced, "Overstayed, but its fence kept the resource whole: ", ".")
 	if r.undisturbed() {
-		say(clean, "Valid, undisturbed: ", "; the run had no faults, so it does not show their effect.")
-	} else if len(clean) > 0 && fewest > 0 {
+		say(Held, "Valid, undisturbed: ", "; the run had no faults, so it does not show their effect.")
+	} else if fewest > 0 {
 		_, high := stats.Bounds(0, fewest)
 		more := 30
 		if fewest >= more {
 			more = 10 * fewest
 		}
 		_, narrower := stats.Bounds(0, more)
-		say(clean, "Nothing found: ", fmt.Sprintf("; 0 of %d %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
-			fewest, noun(fewest, "episode"), Percent(high), more, Percent(narrower)))
+		say(Held, "Nothing found: ", fmt.Sprintf("; 0 of %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
+			Plural(fewest, "episode"), Percent(high), more, Percent(narrower)))
 	} else {
-		say(clean, "Nothing found: ", ".")
+		say(Held, "Nothing found: ", ".")
 	}
-	say(undecided, "Undecided: ", ".")
+	say(Undecided, "Undecided: ", ".")
 	return strings.Join(said, " ")
 }
 
@@ -147,20 +138,17 @@ func controlTrouble(r *Result) string {
 // is safe.
 func (r *Result) Outcome() string {
 	words := Outcomes[r.ExitCode()].Words
-	if n := r.violated(); n > 0 && r.ExitCode() == ExitExpected {
+	if n := r.Violated(); n > 0 && r.ExitCode() == ExitExpected {
 		return Plural(n, "lock") + " violated, " + words
 	}
 	return words
 }
 
-// AnyViolated reports whether a lock that is not a control was violated.
-func (r *Result) AnyViolated() bool { return r.violated() > 0 }
-
-// violated counts the locks that were violated, without the controls.
-func (r *Result) violated() int {
+// Violated counts the locks that were violated, without the controls.
+func (r *Result) Violated() int {
 	n := 0
-	for i := range r.Locks {
-		if l := &r.Locks[i]; l.Verdict == checker.Violated && !l.Control() {
+	for l := range r.All() {
+		if l.Verdict == checker.Violated && !l.Control() {
 			n++
 		}
 	}
@@ -185,19 +173,19 @@ func (r *Result) ExitLine() string {
 	case ExitUnexpected:
 		return "Exit 1: not as expected: " + names + "." + likes(r)
 	case ExitUnknown:
-		switch missing := strings.Join(untested, ", "); {
-		case names == "" && missing == "" && r.Interrupted:
-			return "Exit 2: stopped early."
-		case names == "" && missing == "":
-			return "Exit 2: no lock could take part here."
-		case names == "":
-			return "Exit 2: not tested: " + missing + "."
-		case missing != "":
-			return "Exit 2: undecided: " + names + "; not tested: " + missing + "."
+		var parts []string
+		if names != "" {
+			parts = append(parts, "undecided: "+names)
 		}
-		return "Exit 2: undecided: " + names + "."
+		if len(untested) > 0 {
+			parts = append(parts, "not tested: "+strings.Join(untested, ", "))
+		}
+		if len(parts) == 0 && r.Interrupted {
+			parts = append(parts, "stopped early")
+		}
+		return "Exit 2: " + cmp.Or(strings.Join(parts, "; "), "no lock could take part here") + "."
 	}
-	if r.violated() > 0 {
+	if r.Violated() > 0 {
 		return "Exit 0: as expected. To fail on any violation: --expect valid"
 	}
 	return "Exit 0: as expected."
@@ -212,11 +200,4 @@ func likes(r *Result) string {
 		}
 	}
 	return text
-}
-
-func noun(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }

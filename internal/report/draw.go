@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,12 @@ func (d Drawn) String() string {
 	return d.When + d.Who + d.What + d.Gap + d.Note + d.Bracket + d.Number
 }
 
-// toldIndent is the indent of the sentences below the steps, headlineIndent that of the screen's headline.
-const toldIndent, headlineIndent = 12, 18
+// toldIndent is the indent of the sentences below the steps.
+const toldIndent = 12
 
 // Drawn formats a counterexample in lines of at most [ScreenWidth] columns: the headline, the steps, and the sentences.
 func (c *Counterexample) Drawn() []Drawn {
-	steps := c.steps()
-	return append(append([]Drawn{c.headline(steps)}, steps...), c.sentences()...)
+	return slices.Concat([]Drawn{c.headline()}, c.steps(), c.sentences())
 }
 
 // Text is the counterexample as lines of text.
@@ -58,24 +58,18 @@ func (c *Counterexample) narrow(columns int) []string {
 	return out
 }
 
-// headline aligns the label with the right edge of the lines below.
-func (c *Counterexample) headline(below []Drawn) Drawn {
-	const gapMin = 4
-	title, label := c.Title, c.Label
-	if label == "" {
-		return Drawn{What: clip(title, ScreenWidth)}
+// headline is the title, shortened in the name of the lock if need be, and the label.
+func (c *Counterexample) headline() Drawn {
+	const nameMin = 8
+	title, gap := c.Title, ""
+	if c.Label != "" {
+		gap = "    "
 	}
-	if over := width(title) + gapMin + width(label) - ScreenWidth; over > 0 {
-		const nameMin = 8
-		name := clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over))
-		title = clip(name+strings.TrimPrefix(title, c.Lock), ScreenWidth-gapMin-width(label))
+	room := ScreenWidth - len(gap) - width(c.Label)
+	if over := width(title) - room; over > 0 {
+		title = clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over)) + strings.TrimPrefix(title, c.Lock)
 	}
-	gap := gapMin
-	for _, line := range below {
-		gap = max(gap, width(line.String())-width(title)-width(label)-headlineIndent)
-	}
-	gap = max(gapMin, min(gap, ScreenWidth-headlineIndent-width(title)-width(label)))
-	return Drawn{What: title, Gap: strings.Repeat(" ", gap), Note: label}
+	return Drawn{What: clip(title, room), Gap: gap, Note: c.Label}
 }
 
 // steps formats the lines that have a time.

@@ -11,7 +11,7 @@ import (
 
 // FigureColumns are the table of the figures that the table of locks leaves out.
 var FigureColumns = []Column{
-	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
+	{"LOCK", false, func(l *Lock) string { return OneLine(l.Lock) }},
 	figure("RATE (95 %)", func(l *Lock) string { return RateText(l.Rate) }),
 	figure("TO VIOLATION", func(l *Lock) string {
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
@@ -40,11 +40,12 @@ var FigureColumns = []Column{
 		}
 		return missing
 	}),
+	figure("HAND-OVER P50/P99", func(l *Lock) string { return twoMillis(l.LatencyMS, stats.Handoff) }),
 }
 
 // figure is a column with a figure of the locks that tried to acquire.
 func figure(title string, cell func(l *Lock) string) Column {
-	return Column{title, "", true, func(l *Lock) string {
+	return Column{title, true, func(l *Lock) string {
 		if l.Unsupported != "" || l.Acquires.OK+l.Acquires.Fail+l.Acquires.Info == 0 {
 			return missing
 		}

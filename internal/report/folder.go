@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"strconv"
 	"strings"
 )
 
@@ -34,24 +33,4 @@ func FolderName(name string) string {
 		return "%"
 	}
 	return folder
-}
-
-// LockName undoes FolderName, except for long names.
-func LockName(folder string) string {
-	var b strings.Builder
-	for i := 0; i < len(folder); i++ {
-		if folder[i] == '+' {
-			b.WriteByte('/')
-			continue
-		}
-		if folder[i] == '%' && i+2 < len(folder) {
-			if c, err := strconv.ParseUint(folder[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(folder[i])
-	}
-	return b.String()
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -13,18 +12,10 @@ import (
 // Count writes a whole number with its thousands apart: 21,904.
 func Count(n int) string {
 	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	var b strings.Builder
-	for i, digit := range s {
-		if i > 0 && (len(s)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
-	}
-	return sign + b.String()
+	return s
 }
 
 // Millis writes a time that is usually below a second: 0.1 ms, 87 ms, 3.0 s; less than 0.1 ms is <0.1 ms.
@@ -68,11 +59,7 @@ func trimZeros(f float64) string {
 // Clock writes elapsed time: 0:31, 12:05.
 func Clock(d time.Duration) string {
 	s := int(d / time.Second)
-	rest := strconv.Itoa(s % 60)
-	if len(rest) < 2 {
-		rest = "0" + rest
-	}
-	return strconv.Itoa(s/60) + ":" + rest
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
 // Roughly writes an approximate duration: 28 s, 12 min, 1 h 50.

@@ -9,7 +9,7 @@
 package report
 
 import (
-	"encoding/json"
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -80,18 +80,6 @@ type Lock struct {
 
 	// Counterexample is the first violation, step by step.
 	Counterexample *Counterexample `json:"counterexample,omitempty"`
-}
-
-// UnmarshalJSON computes each rate from its counts, because earlier versions wrote approximate bounds.
-func (r *Result) UnmarshalJSON(text []byte) error {
-	type plain Result
-	if err := json.Unmarshal(text, (*plain)(r)); err != nil {
-		return err
-	}
-	for i := range r.Locks {
-		r.Locks[i].Rate = stats.RateOf(r.Locks[i].Counted())
-	}
-	return nil
 }
 
 // TakeHeader sets the properties of the run that the history of one of its locks has.
@@ -278,32 +266,19 @@ func (l *Lock) Odd() bool { return l.Unsupported == "" && l.ExitCode() != ExitEx
 // Calm reports whether the lock is a control that is as expected, which shows nothing about other locks.
 func (l *Lock) Calm() bool { return l.Control() && l.Unsupported == "" && l.ExitCode() == ExitExpected }
 
-// cutFindings keeps the first findings of each check, and counts all.
+// cutFindings counts the findings of each check, and keeps FindingsMax of them, the worst first.
 func cutFindings(checks []checker.Result) []checker.Result {
-	cut := make([]checker.Result, len(checks))
-	for i, c := range checks {
+	cut := slices.Clone(checks)
+	for i := range cut {
+		c := &cut[i]
 		c.Violations = max(c.Violations, len(c.Findings))
 		if len(c.Findings) > FindingsMax {
-			c.Findings = keepFirst(c.Findings, c.Worst())
+			c.Findings = slices.Clone(c.Findings)
+			slices.SortStableFunc(c.Findings, func(a, b checker.Finding) int { return cmp.Compare(b.Class, a.Class) })
+			c.Findings = c.Findings[:FindingsMax]
 		}
-		cut[i] = c
 	}
 	return cut
-}
-
-// keepFirst keeps the first FindingsMax findings, and in any case the first one of the worst class.
-func keepFirst(all []checker.Finding, worst checker.Class) []checker.Finding {
-	kept := append([]checker.Finding(nil), all[:FindingsMax]...)
-	for i, f := range all {
-		if f.Class != worst {
-			continue
-		}
-		if i >= FindingsMax {
-			kept[FindingsMax-1] = f
-		}
-		break
-	}
-	return kept
 }
 
 func seconds(s *float64) float64 {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"lockbench/checker"
@@ -40,9 +39,6 @@ func (s Screen) width() int {
 func (s Screen) WriteTo(w io.Writer) (int64, error) {
 	var b bytes.Buffer
 	s.table(&b)
-	if text := s.Result.Handoffs(); text != "" {
-		s.paragraph(&b, noPaint, "", text)
-	}
 	s.remarks(&b)
 	s.violation(&b)
 	s.conclusion(&b)
@@ -64,12 +60,6 @@ func (s Screen) table(b *bytes.Buffer) {
 		titles[j] = c.Title
 	}
 	widths, total := tableWidths(titles, rows)
-	if total > s.width() {
-		for j, c := range Columns {
-			titles[j] = cmp.Or(c.short, c.Title)
-		}
-		widths, total = tableWidths(titles, rows)
-	}
 	// Names of locks are the only cells of any length.
 	const nameMin = 12
 	over := max(0, total-s.width())
@@ -77,7 +67,7 @@ func (s Screen) table(b *bytes.Buffer) {
 		widths[0] = name
 	} else {
 		s.stacked(b, rows)
-		s.paragraph(b, dim, "", s.legend(nil, rows))
+		s.paragraph(b, dim, "", s.legend(rows))
 		return
 	}
 
@@ -110,7 +100,7 @@ func (s Screen) table(b *bytes.Buffer) {
 			return noPaint
 		})
 	}
-	s.paragraph(b, dim, "", s.legend(titles, rows))
+	s.paragraph(b, dim, "", s.legend(rows))
 }
 
 // stacked is the table for a narrow screen: a line with name, verdict and mark of each lock, and its figures below.
@@ -170,7 +160,7 @@ func markPaint(mark string) paint {
 }
 
 // legend explains the marks that occur and the columns.
-func (s Screen) legend(titles []string, rows [][]string) string {
+func (s Screen) legend(rows [][]string) string {
 	var parts []string
 	for _, m := range []struct{ mark, means string }{
 		{markExpected, "as the scenario expects"}, {markUnexpected, "not as expected"}, {markUnknown, "undecided"},
@@ -182,10 +172,7 @@ func (s Screen) legend(titles []string, rows [][]string) string {
 			}
 		}
 	}
-	if slices.Contains(titles, "LOST") {
-		parts = append(parts, "lost: writes missing at the end")
-	}
-	parts = append(parts, "outage: longest time without a grant", "p99: of acquiring")
+	parts = append(parts, "lost: writes missing at the end", "outage: longest time without a grant", "p99: of acquiring")
 	return strings.Join(parts, " · ")
 }
 
@@ -217,15 +204,8 @@ func (s Screen) violation(b *bytes.Buffer) {
 		return
 	}
 	b.WriteByte('\n')
-	const label = "First violation"
-	lines := l.Counterexample.narrow(s.width())
-	indent := strings.Repeat(" ", headlineIndent-len(label))
-	if headlineIndent+width(lines[0]) <= s.width() && lines[0] == l.Counterexample.Text()[0] {
-		b.WriteString(bold.on(label, s.Color) + indent)
-	} else {
-		s.line(b, bold, label)
-	}
-	for _, line := range lines {
+	s.line(b, bold, "First violation")
+	for _, line := range l.Counterexample.narrow(s.width()) {
 		s.line(b, noPaint, line)
 	}
 }
@@ -264,22 +244,14 @@ func (s Screen) next(b *bytes.Buffer) {
 		b.WriteByte('\n')
 	}
 	const wordWidth = 9
-	column := 0
-	for _, p := range pointers {
-		if p.note != "" && wordWidth+width(p.what)+2+width(p.note) <= s.width() {
-			column = max(column, width(p.what))
-		}
-	}
 	for _, p := range pointers {
 		line := pad(p.word, wordWidth) + Printable(p.what)
-		if p.note != "" {
-			if padded := pad(line, wordWidth+column) + "  " + Printable(p.note); width(padded) <= s.width() {
-				line = padded
-			} else {
-				for _, more := range wrap(Printable(p.note), s.width()-wordWidth) {
-					line += "\n" + strings.Repeat(" ", wordWidth) + more
-				}
-			}
+		note := Printable(p.note)
+		if width(line)+2+width(note) <= s.width() {
+			line += "  " + note
+		} else if note != "" {
+			indent := strings.Repeat(" ", wordWidth)
+			line += "\n" + indent + Wrap(note, wordWidth, s.width())
 		}
 		s.line(b, noPaint, line)
 	}

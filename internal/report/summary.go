@@ -12,14 +12,48 @@ import (
 const SummaryMax = 64 << 10
 
 // Summary writes summary.md: the conclusion, the tables, the counterexamples and the command that repeats the run. It
-// cuts the end of parts that do not fit, with a note.
+// leaves out rows and sections that do not fit, with a note.
 func Summary(w io.Writer, r *Result) error {
-	head := summaryHead(r)
-	foot := summaryFoot(r)
-	table := summaryTable(r, SummaryMax/2-len(head)-len(foot))
-	figures := summaryFigures(r, (SummaryMax-len(head)-len(table)-len(foot))/3)
-	told := summaryViolations(r, SummaryMax-1-len(head)-len(table)-len(figures)-len(foot))
-	_, err := io.WriteString(w, head+table+figures+told+foot)
+	head, foot := summaryHead(r), ""
+	if r.Again != "" {
+		foot = "Again: " + code(cutBytes(r.Again, 4<<10)) + "\n"
+	}
+	const reserve = 100 // for the note
+	var b strings.Builder
+	left := 0
+	add := func(part string) {
+		if len(head)+b.Len()+len(part)+reserve+len(foot) > SummaryMax {
+			left++
+			return
+		}
+		b.WriteString(part)
+	}
+	markdownTable(r, Columns, add)
+	remarks := ""
+	for l := range r.All() {
+		for _, text := range l.remarks() {
+			remarks = "\n"
+			add("- " + MarkdownText(text) + "\n")
+		}
+	}
+	add(remarks)
+	markdownTable(r, FigureColumns, add)
+	add("rate: violated of all episodes, with exact bounds (Clopper-Pearson, 95 %) · " +
+		"to violation: median time from the beginning of an episode · lost of 1000: writes missing at the end · " +
+		"before, during, after: acquires before the first fault, during a fault, and all others · " +
+		"overlap: how long two clients certainly held at once · hand-over: from a release until a waiter has the lock\n\n")
+	// The counterexample of the screen is the first. Controls that are as expected have none.
+	first := r.FirstViolation()
+	addCounterexample(first, add)
+	for l := range r.All() {
+		if l != first && !l.Calm() {
+			addCounterexample(l, add)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&b, "%s of this summary did not fit here; %s has them all.\n\n", Plural(left, "line or section"), ResultFile)
+	}
+	_, err := io.WriteString(w, head+b.String()+foot)
 	return err
 }
 
@@ -44,49 +78,25 @@ func summaryHead(r *Result) string {
 	return b.String()
 }
 
-func summaryFoot(r *Result) string {
-	var b strings.Builder
-	if text := r.Handoffs(); text != "" {
-		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
+// remarks are the remark on the lock and all notes.
+func (l *Lock) remarks() []string {
+	var all []string
+	if remark := l.Remark(); remark != "" {
+		all = append(all, remark)
 	}
-	if r.Again != "" {
-		fmt.Fprintf(&b, "Again: %s\n", code(cutBytes(r.Again, 4<<10)))
+	for _, note := range l.Notes {
+		all = append(all, l.Lock+": "+note)
 	}
-	return b.String()
-}
-
-// summaryTable is the table of the screen, with the remarks on the locks below.
-func summaryTable(r *Result, bytesMax int) string {
-	remarks := make([]string, len(r.Locks))
-	for i := range r.Locks {
-		l := &r.Locks[i]
-		say := func(text string) { remarks[i] += "- " + MarkdownText(text) + "\n" }
-		if remark := l.Remark(); remark != "" {
-			say(remark)
-		}
-		for _, note := range l.Notes {
-			say(l.Lock + ": " + note)
-		}
-		for _, c := range l.Checks {
-			if c.Note != "" {
-				say(l.Lock + ": " + c.Name + ": " + c.Note)
-			}
+	for _, c := range l.Checks {
+		if c.Note != "" {
+			all = append(all, l.Lock+": "+c.Name+": "+c.Note)
 		}
 	}
-	return markdownTable(r, Columns, remarks, bytesMax)
+	return all
 }
 
-// summaryFigures is the table of the other figures.
-func summaryFigures(r *Result, bytesMax int) string {
-	const key = "rate: violated of all episodes, with exact bounds (Clopper-Pearson, 95 %) · " +
-		"to violation: median time from the beginning of an episode · lost of 1000: writes missing at the end · " +
-		"before, during, after: acquires before the first fault, during a fault, and all others · " +
-		"overlap: how long two clients certainly held at once\n\n"
-	return markdownTable(r, FigureColumns, make([]string, len(r.Locks)), bytesMax-len(key)) + key
-}
-
-// markdownTable is a table of the locks, with the remarks on each lock below. It leaves out locks that do not fit.
-func markdownTable(r *Result, columns []Column, remarks []string, bytesMax int) string {
+// markdownTable adds a table of the locks, row by row.
+func markdownTable(r *Result, columns []Column, add func(string)) {
 	titles, rule := make([]string, len(columns)), "|"
 	for i, c := range columns {
 		titles[i] = c.Title
@@ -96,65 +106,27 @@ func markdownTable(r *Result, columns []Column, remarks []string, bytesMax int) 
 			rule += " --- |"
 		}
 	}
-	var b, below strings.Builder
-	b.WriteString(strings.ToLower(MarkdownRow(titles)) + rule + "\n")
-	left := 0
-	for i, row := range cells(columns, r) {
-		line := MarkdownRow(safe(row))
-		const reserve = 200 // for the lines that end the table
-		if b.Len()+below.Len()+len(line)+len(remarks[i])+reserve > bytesMax {
-			left++
-			continue
+	add(strings.ToLower(MarkdownRow(titles)) + rule + "\n")
+	for _, row := range cells(columns, r) {
+		for i, text := range row {
+			row[i] = MarkdownText(text)
 		}
-		b.WriteString(line)
-		below.WriteString(remarks[i])
+		add(MarkdownRow(row))
 	}
-	if left > 0 {
-		fmt.Fprintf(&b, "\n%s did not fit here; %s has them all.\n", Plural(left, "lock"), ResultFile)
-	}
-	b.WriteByte('\n')
-	if below.Len() > 0 {
-		b.WriteString(below.String() + "\n")
-	}
-	return b.String()
+	add("\n")
 }
 
-// summaryViolations are the counterexamples, the one of the screen first, without controls that are as expected.
-func summaryViolations(r *Result, bytesMax int) string {
-	var b strings.Builder
-	first := r.FirstViolation()
-	order := make([]*Lock, 0, len(r.Locks)+1)
-	if first != nil {
-		order = append(order, first)
+func addCounterexample(l *Lock, add func(string)) {
+	if l == nil || l.Counterexample == nil {
+		return
 	}
-	for i := range r.Locks {
-		if l := &r.Locks[i]; l != first && !l.Calm() {
-			order = append(order, l)
-		}
+	// The fence is longer than any sequence of backquotes in the text.
+	text := strings.Join(l.Counterexample.Text(), "\n")
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
 	}
-	left := 0
-	for _, l := range order {
-		if l.Counterexample == nil {
-			continue
-		}
-		// The fence is longer than any sequence of backquotes in the text.
-		text := strings.Join(l.Counterexample.Text(), "\n")
-		fence := "```"
-		for strings.Contains(text, fence) {
-			fence += "`"
-		}
-		section := fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", MarkdownText(l.Lock), l.Found(), fence, text, fence)
-		const reserve = 100 // for the note on the rest
-		if b.Len()+len(section)+reserve > bytesMax {
-			left++
-			continue
-		}
-		b.WriteString(section)
-	}
-	if left > 0 {
-		fmt.Fprintf(&b, "The counterexamples of %s more did not fit here.\n\n", Plural(left, "lock"))
-	}
-	return b.String()
+	add(fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", MarkdownText(l.Lock), l.Found(), fence, text, fence))
 }
 
 // MarkdownRow is a row of a table. The texts of its cells are safe; see [MarkdownText].
@@ -163,15 +135,6 @@ func MarkdownRow(cells []string) string { return "| " + strings.Join(cells, " | 
 // MarkdownHead is the head of a table.
 func MarkdownHead(titles []string) string {
 	return MarkdownRow(titles) + MarkdownRow(slices.Repeat([]string{"---"}, len(titles)))
-}
-
-// safe are texts that are safe for cells.
-func safe(texts []string) []string {
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = MarkdownText(text)
-	}
-	return all
 }
 
 // MarkdownText makes a text safe for a cell of a table: one line, short, with Markdown and HTML escaped.

@@ -22,39 +22,38 @@ const (
 // Column is one column of a table with a row for each lock, on the screen, in the summary and on the page.
 type Column struct {
 	Title string
-	short string // the title on narrow screens; empty: the same
-	Right bool   // figures stand to the right
+	Right bool // figures stand to the right
 	Cell  func(l *Lock) string
 }
 
 // Columns are the table of locks. The last one, the mark, has no title.
 var Columns = []Column{
-	{"LOCK", "", false, func(l *Lock) string { return OneLine(l.Lock) }},
-	{"SERVERS", "", false, func(l *Lock) string { return OneLine(l.servers()) }},
-	{VerdictTitle, "", false, func(l *Lock) string {
+	{"LOCK", false, func(l *Lock) string { return OneLine(l.Lock) }},
+	{"SERVERS", false, func(l *Lock) string { return OneLine(l.servers()) }},
+	{VerdictTitle, false, func(l *Lock) string {
 		if class := l.ShownClass(); class != "" { // the padding aligns the classes
 			return pad(l.Word(), len("violated")) + "  " + class
 		}
 		return l.Word()
 	}},
-	{"EPISODES", "", true, func(l *Lock) string {
+	{"EPISODES", true, func(l *Lock) string {
 		return l.unlessIdle(fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes))
 	}},
-	{"LOST WRITES", "LOST", true, func(l *Lock) string { return l.unlessIdle(Count(l.LostUpdates)) }},
-	{"GRANTS", "", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
-	{"OUTAGE", "", true, func(l *Lock) string {
+	{"LOST", true, func(l *Lock) string { return l.unlessIdle(Count(l.LostUpdates)) }},
+	{"GRANTS", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
+	{"OUTAGE", true, func(l *Lock) string {
 		if l.Control() { // a control has no servers
 			return missing
 		}
 		return l.unlessIdle(Seconds(l.OutageS))
 	}},
-	{"P99", "", true, func(l *Lock) string {
+	{"P99", true, func(l *Lock) string {
 		if acquire, ok := l.LatencyMS[history.Acquire]; ok {
 			return l.unlessIdle(Millis(acquire.P99))
 		}
 		return missing
 	}},
-	{"", "", false, func(l *Lock) string { return l.Mark() }},
+	{"", false, func(l *Lock) string { return l.Mark() }},
 }
 
 // VerdictTitle is the title of the column with the verdict and its class.
@@ -144,7 +143,7 @@ func (l *Lock) paint() paint {
 	return noPaint
 }
 
-// Remark explains an unknown or unexpected verdict. It is empty for most locks.
+// Remark explains an unknown or unexpected verdict, and names further findings. It is empty for most locks.
 func (l *Lock) Remark() string {
 	switch {
 	case l.Error != "":
@@ -162,17 +161,11 @@ func (l *Lock) Remark() string {
 	if why := OneLine(l.Why); why != "" && !strings.Contains(strings.Join(parts, "; "), why) { // a campaign's mismatch has it
 		parts = append(parts, why)
 	}
-	if l.AsExpected && len(parts) == 0 {
-		if also := l.also(); also != "" {
-			return l.Lock + ": " + also
-		}
-		return ""
-	}
 	if also := l.also(); also != "" {
 		parts = append(parts, also)
 	}
-	if l.AsExpected && !l.Wrong { // unknown, as the scenario expects
-		return l.Lock + ": " + l.Verdict.String() + ": " + strings.Join(parts, "; ")
+	if len(parts) == 0 {
+		return ""
 	}
 	return l.Lock + ": " + strings.Join(parts, "; ")
 }

@@ -3,11 +3,11 @@ package run
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/report/page"
 )
 
 // draw writes the drawing of a violated lock's first finding. A run is complete without it, so an error only goes to the
@@ -17,12 +17,8 @@ func draw(b *report.Bundle, h *history.History, l *report.Lock, log func(string)
 	if !found || l.Verdict != checker.Violated {
 		return
 	}
-	about := page.Violation{Scenario: h.Header.Scenario, Lock: l.Lock, Class: first.Class.String(), Seed: h.Header.Seed}
-	if n, ok := h.EpisodeAt(h.Position(first.Event)); ok {
-		about.Episode = n
-	}
-	err := b.WriteDrawing(l.Lock, func(w io.Writer) error {
-		return about.Frame(w, func(w io.Writer) error { return checker.Draw(w, h, checker.Options{}, first) })
+	err := b.Write(filepath.Join(report.FolderName(l.Lock), report.DrawingFile), func(w io.Writer) error {
+		return checker.Draw(w, h, checker.Options{}, first)
 	})
 	if err != nil {
 		log(fmt.Sprintf("draw the violation: %v", err))

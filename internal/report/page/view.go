@@ -20,7 +20,6 @@ type view struct {
 	Trouble    string
 	Stopped    bool
 	Exit       string
-	Handoffs   string
 	Again      string
 	AgainNote  string
 	About      string
@@ -81,12 +80,12 @@ func newTable(r *report.Result, columns []report.Column) table {
 // newView makes the page of a result. locks are the parts of its locks.
 func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 	key := report.Outcomes[r.ExitCode()].Key
-	if key == "good" && r.AnyViolated() {
+	if key == "good" && r.Violated() > 0 {
 		key = "bad" // an expected violation is still a violation
 	}
 	v := &view{
 		Parts: Shared(), Title: r.Scenario, Outcome: r.Outcome(), OutcomeKey: key,
-		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(), Handoffs: r.Handoffs(),
+		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(),
 		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
 		Scenario: textOf(folder, report.ScenarioFile),
 		Files:    files(folder, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),

@@ -91,7 +91,7 @@ func (u *unfinished) write(s *Site, dir string) error {
 	if err := u.find(s, dir); err != nil {
 		return err
 	}
-	r := &report.Result{Scenario: report.LockName(path.Base(path.Dir(dir))), Plan: []history.PlanStep{}}
+	r := &report.Result{Scenario: path.Base(path.Dir(dir)), Plan: []history.PlanStep{}}
 	var parts []page.Lock
 	for _, g := range u.locks {
 		h := g.read(s.o.Judge, ended != "")
@@ -131,7 +131,7 @@ func (u *unfinished) find(s *Site, dir string) error {
 		if err != nil {
 			return err
 		}
-		u.locks = append(u.locks, &growing{name: report.LockName(e.Name()), path: name, file: f, follow: history.Follow(f)})
+		u.locks = append(u.locks, &growing{name: e.Name(), path: name, file: f, follow: history.Follow(f)})
 	}
 	slices.SortFunc(u.locks, func(a, b *growing) int { return strings.Compare(a.path, b.path) })
 	return nil
