@@ -22,9 +22,6 @@ folders of the shards, or one folder that contains all of them. merge rejects sh
 different runs and duplicates, and lists missing shards. It adds up the seeds of explore,
 and copies the runs of a matrix into a new folder, --out DIR.
 
-merge also combines whole matrices, which may have different worlds and scenarios. If two
-of them ran a scenario with the same seed, the later run counts.
-
 Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",
 		Args:    wants(1, math.MaxInt, "the folders of shards, such as shards/1 shards/2"),
@@ -77,7 +74,7 @@ func mergeCampaigns(c *cobra.Command, dirs []string, out string) error {
 		return usagef("merge of a matrix wants --out DIR, a new folder")
 	}
 	say := sayTo(c.OutOrStdout())
-	sum, missing, err := campaign.Merge(out, dirs, nil, say)
+	sum, missing, err := campaign.Merge(out, dirs, nil)
 	if err != nil {
 		return err
 	}

@@ -168,16 +168,7 @@ func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, erro
 	if err != nil {
 		return nil, err
 	}
-	what := was.differs(&Campaign{Settings: s, Worlds: worlds})
-	switch {
-	case what == "" && was.Shard != s.Shard:
-		what = "shard: " + was.Shard.String() + " and " + s.Shard.String()
-	case what == "" && was.Scenarios != s.Scenarios:
-		what = "scenarios"
-	case what == "" && was.worldNames() != (&Campaign{Worlds: worlds}).worldNames():
-		what = "worlds"
-	}
-	if what != "" {
+	if what := was.differs(&Campaign{Settings: s, Worlds: worlds}); what != "" {
 		return nil, wrong("--out", fmt.Sprintf("%s has another campaign: it differs in %s", dir, what), "give a new folder, or remove that one")
 	}
 	return was, nil

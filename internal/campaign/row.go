@@ -154,7 +154,9 @@ func (w *World) origin(r *report.Result) {
 	if w.Started.IsZero() || r.Started.Before(w.Started) {
 		w.Started = r.Started
 	}
-	w.Machine = cmp.Or(w.Machine, r.Machine)
+	if !strings.Contains(w.Machine, r.Machine) { // shards have several
+		w.Machine = strings.TrimPrefix(w.Machine+"; "+r.Machine, "; ")
+	}
 	w.About = cmp.Or(w.About, r.WorldAbout)
 	if r.Program != "" && !slices.Contains(w.Programs, r.Program) {
 		w.Programs = append(w.Programs, r.Program)

@@ -62,7 +62,7 @@ func TestSpread(t *testing.T) {
 		if !slices.Equal(all, *wanted) {
 			t.Fatalf("%d parts did %v", n, all)
 		}
-		sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen, func(string) {})
+		sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen)
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("%d parts: missing %v, %v", n, missing, err)
 		}
@@ -104,7 +104,7 @@ func TestSpreadAgain(t *testing.T) {
 	if want := []string{fmt.Sprintf("sim/a/%d", lost.Seed)}; !slices.Equal(*done, want) || first != 21 {
 		t.Errorf("%d and then %v were done; want 21 and %v", first, *done, want)
 	}
-	sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen, func(string) {})
+	sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen)
 	if err != nil || !slices.Equal(missing, []int{2}) || sum.ExitCode() != report.ExitUnknown || !strings.Contains(sum.Worlds[0].Rows[0].NotRun, "is missing") {
 		t.Errorf("missing %v, exit code %d, %v", missing, sum.ExitCode(), err)
 	}
