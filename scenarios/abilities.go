@@ -11,9 +11,6 @@ import (
 	"lockbench/workloads"
 )
 
-// keysLookedAt limits the number of keys for the check of a workload, because a scenario may have `keys: 2000000000`.
-const keysLookedAt = 100
-
 // abilities checks that each lock supports the workload and runs on the servers that it gets. Refused calls would look
 // like mutual exclusion. The capabilities of an external guest are known only when it runs.
 func (s *Scenario) abilities() []breach {
@@ -22,9 +19,7 @@ func (s *Scenario) abilities() []breach {
 		return nil
 	}
 	var list []breach
-	few := s.Workload
-	few.Keys = min(few.Keys, keysLookedAt)
-	if wants := (workloads.Setting{}); errors.As(work.Check(few.Params()), &wants) {
+	if wants := (workloads.Setting{}); errors.As(work.Check(s.Workload.Params()), &wants) {
 		list = append(list, breach{
 			at:   []string{"workload/" + wants.Key, "workload"},
 			text: fmt.Sprintf("the workload %s cannot work with this %s: %s", work.Name, wants.Key, wants.Text),

@@ -152,11 +152,11 @@ func TestCheckAfterOverrides(t *testing.T) {
 		"ttl": {func(s *Scenario) { s.Workload.TTL = 5500e6 },
 			"failover: step 2 asks for a hold of up to 7s, which does not fit into the ttl of 5.5s; clients must release within their lease"},
 		"long ttl": {func(s *Scenario) { s.Workload.TTL = 10e9 },
-			"failover: step 2 restarts a master without its data after 10s, within the ttl of 10s: it grants again what redlock still holds" +
+			"failover: step 2 restarts a master without its data while leases of redlock last, and the master grants them again" +
 				"; restart it later, or say `early: true` if that is what the scenario shows"},
-		"clients":  {func(s *Scenario) { s.Workload.Clients = 0 }, "failover: workload/clients: 0 is too few: at least 1"},
-		"episodes": {func(s *Scenario) { s.Episodes = -1 }, "failover: episodes: -1 is too few: at least 1"},
-		"limit":    {func(s *Scenario) { s.Limit = 0 }, "failover: limit: 0s is too little"},
+		"clients":  {func(s *Scenario) { s.Workload.Clients = 0 }, "failover: workload/clients: 0 is too small: at least 1"},
+		"episodes": {func(s *Scenario) { s.Episodes = -1 }, "failover: episodes: -1 is too small: at least 1"},
+		"limit":    {func(s *Scenario) { s.Limit = 0 }, "failover: limit: 0s is too small: at least 1ms"},
 		"nothing":  {func(*Scenario) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -227,9 +227,9 @@ func TestSettingsAreKnown(t *testing.T) {
 // Numbers have an upper bound, which is reported at their position.
 func TestNumbersThatAreTooLarge(t *testing.T) {
 	for text, want := range map[string]string{
-		"episodes: 1000000":                   "x.yaml:4:11: episodes: 1000000 is too many: at most 10000",
+		"episodes: 1000000":                   "x.yaml:4:11: episodes: 1000000 is too large: at most 10000",
 		"workload: {counter: {keys: 2e5}}":    `"2e5" is not a whole number`,
-		"workload: {counter: {keys: 200000}}": "x.yaml:4:28: workload/keys: 200000 is too many: at most 10000",
+		"workload: {counter: {keys: 200000}}": "x.yaml:4:28: workload/keys: 200000 is too large: at most 10000",
 	} {
 		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {

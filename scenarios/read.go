@@ -98,14 +98,15 @@ func (r *reader) scenario(s *Scenario, top entries) {
 			on := s.On(first.Name)
 			switch e.key.text {
 			case "topology":
-				r.families(&on.Topology, e, first)
+				r.topology(&on.Topology, e, first)
 				s.Servers[first.Name] = on
 			case first.Name:
 				r.settings(&on, e, first)
 				s.Servers[first.Name] = on
 			case "lockbench", "expect", "servers":
 			default:
-				r.unknownKey(e.key)
+				keys := slices.Concat([]string{"lockbench"}, keysOf(s), []string{"topology", first.Name, "servers", "expect"})
+				r.unknown(e.key, keys, "a scenario has no key %q", e.key.text)
 			}
 		})
 	})
@@ -124,15 +125,6 @@ func (r *reader) scenario(s *Scenario, top entries) {
 			r.errs = append(r.errs, s.placed(b))
 		}
 	}
-}
-
-// unknownKey reports an unknown key at the top level.
-func (r *reader) unknownKey(key word) {
-	if of, ok := services.Find(key.text); ok {
-		r.fail(key.at, fmt.Sprintf("write `servers: {%s: {settings: {...}}}`", of.Name), "a scenario has no key %q", key.text)
-	}
-	keys := slices.Concat([]string{"lockbench"}, keysOf(&Scenario{}), []string{"topology", services.All()[0].Name, "servers", "expect"})
-	r.unknown(key, keys, "a scenario has no key %q", key.text)
 }
 
 func (r *reader) needs(top entries, key, hint string) {

@@ -3,11 +3,11 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
-	"lockbench/nemesis"
 )
 
 // breach is a broken rule between several values.
@@ -38,50 +38,38 @@ func (s *Scenario) Check() error {
 	return joined(errs)
 }
 
-// breaches returns the broken rules.
+// breaches returns the broken rules. The other rules need numbers that are in range.
 func (s *Scenario) breaches() []breach {
-	list := append(s.numbers(), s.leases()...)
-	list = append(list, s.restarts()...)
-	return append(list, s.abilities()...)
+	if list := s.numbers(); len(list) > 0 {
+		return list
+	}
+	return slices.Concat(s.leases(), s.restarts(), s.abilities())
 }
 
 // numbers checks the range of each number, because flags can set any.
 func (s *Scenario) numbers() []breach {
-	var list []breach
-	for _, n := range []struct {
-		name  string
-		value int
-		most  int
-	}{
-		{"workload/clients", s.Workload.Clients, math.MaxInt}, {"workload/keys", s.Workload.Keys, KeysMax},
-		{"episodes", s.Episodes, EpisodesMax}, {"topology/majority/independent", s.mastersMin(), math.MaxInt},
-	} {
-		switch {
-		case n.value < 1:
-			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too few: at least 1", n.name, n.value)})
-		case n.value > n.most:
-			list = append(list, breach{at: []string{n.name}, text: fmt.Sprintf("%s: %d is too many: at most %d", n.name, n.value, n.most)})
-		}
+	w := s.Workload
+	return slices.Concat(
+		outside("workload/clients", w.Clients, 1, math.MaxInt),
+		outside("workload/keys", w.Keys, 1, KeysMax),
+		outside("episodes", s.Episodes, 1, EpisodesMax),
+		outside("topology/majority/independent", s.mastersMin(), 1, math.MaxInt),
+		outside("workload/ttl", w.TTL, 0, DurationMax),
+		outside("workload/wait", w.Wait, 0, DurationMax),
+		outside("workload/hold", w.Hold.From, 0, DurationMax),
+		outside("workload/hold", w.Hold.To, 0, DurationMax),
+		outside("workload/think", w.Think.From, time.Millisecond, DurationMax),
+		outside("workload/think", w.Think.To, time.Millisecond, DurationMax),
+		outside("quiet", s.Quiet, 0, DurationMax),
+		outside("limit", s.Limit, time.Millisecond, RunMax))
+}
+
+// outside returns a breach if a number is not in its range.
+func outside[T int | time.Duration](key string, n, least, most T) []breach {
+	if err := inRange(n, least, most); err != nil {
+		return []breach{{at: []string{key}, text: key + ": " + err.Error()}}
 	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-		least time.Duration
-		most  time.Duration
-	}{
-		{"workload/ttl", s.Workload.TTL, 0, DurationMax}, {"workload/wait", s.Workload.Wait, 0, DurationMax},
-		{"workload/hold", s.Workload.Hold.From, 0, DurationMax}, {"workload/hold", s.Workload.Hold.To, 0, DurationMax},
-		{"workload/think", s.Workload.Think.From, time.Millisecond, DurationMax}, {"workload/think", s.Workload.Think.To, time.Millisecond, DurationMax},
-		{"quiet", s.Quiet, 0, DurationMax}, {"limit", s.Limit, 1, RunMax},
-	} {
-		switch {
-		case d.value < d.least:
-			list = append(list, breach{at: []string{d.name}, text: fmt.Sprintf("%s: %v is too little", d.name, d.value)})
-		case d.value > d.most:
-			list = append(list, breach{at: []string{d.name}, text: fmt.Sprintf("%s: %v is too long: at most %v", d.name, d.value, d.most)})
-		}
-	}
-	return list
+	return nil
 }
 
 // mastersMin is the least number of independent masters of any service.
@@ -144,12 +132,10 @@ func (s *Scenario) restarts() []breach {
 			if lock, _ := catalog.Find(u.Use); !u.Own() && lock.Family != locks.Majority {
 				continue // the family of a guest is known only when it runs; it may be a majority lock
 			}
-			w := s.WorkFor(u)
-			if tooEarly := early(step.For, w.TTL); tooEarly != "" {
+			if ttl := s.WorkFor(u).TTL; step.For == nil || ttl == 0 || step.For.From <= ttl {
 				list = append(list, breach{
-					at: []string{fmt.Sprintf("faults/%d/for", i), fmt.Sprintf("faults/%d", i), fmt.Sprintf("locks/%d", j), "workload/ttl", "faults"},
-					text: fmt.Sprintf("step %d restarts a master without its data %s: it grants again what %s still holds",
-						i+1, tooEarly, u.Name),
+					at:   []string{fmt.Sprintf("faults/%d/for", i), fmt.Sprintf("faults/%d", i), fmt.Sprintf("locks/%d", j), "workload/ttl", "faults"},
+					text: fmt.Sprintf("step %d restarts a master without its data while leases of %s last, and the master grants them again", i+1, u.Name),
 					hint: "restart it later, or say `early: true` if that is what the scenario shows",
 				})
 				break // one lock is enough
@@ -157,17 +143,4 @@ func (s *Scenario) restarts() []breach {
 		}
 	}
 	return list
-}
-
-// early describes a restart before the end of a lease, or returns "" for a later one.
-func early(away *nemesis.Range, ttl time.Duration) string {
-	switch {
-	case away == nil:
-		return "whenever the episode ends (there is no `for`)"
-	case ttl == 0:
-		return fmt.Sprintf("after %v, while leases (ttl 0) last as long as they are held", away.From)
-	case away.From <= ttl:
-		return fmt.Sprintf("after %v, within the ttl of %v", away.From, ttl)
-	}
-	return ""
 }

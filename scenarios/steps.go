@@ -149,15 +149,9 @@ func (r *reader) target(e entry, link bool) string {
 // role reads one or several roles, with or without an article: `the holder`, `master and sentinel-1`.
 func (r *reader) role(text string, at place) {
 	roles := names(roles(), roleName)
-	ends := nemesis.Ends(text)
-	for _, end := range ends {
-		if slices.Contains(roles, end) || nemesis.IsMember(end, services.All()) {
-			continue
+	for _, end := range nemesis.Ends(text) {
+		if !slices.Contains(roles, end) && !nemesis.IsMember(end, services.All()) {
+			r.unknown(word{end, at}, roles, "no role is named %q", end)
 		}
-		written := end
-		if len(ends) == 1 {
-			written = text // with its article
-		}
-		r.fail(at, catalog.DidYouMean(end, roles), "no role is named %q", written)
 	}
 }

@@ -28,13 +28,20 @@ func oneOf[T ~string](known []T, format string) func(string) (T, error) {
 
 func parseCount(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, wrong("", "%q is not a whole number", text)
-	case n < 1:
-		return 0, wrong("", "%d is too few: at least 1", n)
 	}
-	return n, nil
+	return n, inRange(n, 1, math.MaxInt)
+}
+
+func inRange[T int | time.Duration](n, least, most T) error {
+	switch {
+	case n < least:
+		return wrong("", "%v is too small: at least %v", n, least)
+	case n > most:
+		return wrong("", "%v is too large: at most %v", n, most)
+	}
+	return nil
 }
 
 // ParseDuration parses a duration as it is written in a scenario: 250ms, 8s or 1m30s.
@@ -51,12 +58,8 @@ func parseUpTo(text string, most time.Duration) (time.Duration, error) {
 		return 0, wrong(fmt.Sprintf("%ss are seconds, %sms milliseconds", text, text), "%q is not a duration: it has no unit", text)
 	case err != nil:
 		return 0, wrong("durations are written 250ms, 8s or 1m30s", "%q is not a duration", text)
-	case d < 0:
-		return 0, wrong("", "%s is negative", text)
-	case d > most:
-		return 0, wrong("", "%s is too long: at most %v", text, most)
 	}
-	return d, nil
+	return d, inRange(d, 0, most)
 }
 
 // ParseRange parses a range of durations as it is written in a scenario: 5ms..50ms, or a single duration.

@@ -106,7 +106,10 @@ func (l Lock) New(given map[string]string) (locks.Opener, error) {
 		}
 	}
 	if l.open == nil {
-		return nil, servedElsewhere{l.Name, l.Library.Real}
+		if l.Library.Real {
+			return nil, unsupported(l.Name + " is a program, whose time cannot be simulated; use --world local or docker")
+		}
+		return nil, unsupported(l.Name + " is a stock library, which " + LibraryProgram + " serves and not this process")
 	}
 	return l.open(v), nil
 }
@@ -207,19 +210,17 @@ func Open(name string, options map[string]string) (locks.Opener, error) {
 		return nil, NotFound(name)
 	}
 	if l.StandIn != "" {
-		return nil, needsProcesses{name, l.StandIn}
+		return nil, unsupported(name + " needs processes, and here clients are goroutines; " + l.StandIn + " stands for it")
 	}
 	return l.New(options)
 }
 
-// needsProcesses is the error for a lock that means nothing among goroutines.
-type needsProcesses struct{ lock, standIn string }
+// unsupported is the reason why this process cannot open a lock.
+type unsupported string
 
-func (e needsProcesses) Error() string {
-	return fmt.Sprintf("%s needs processes, and here clients are goroutines; %s stands for it", e.lock, e.standIn)
-}
+func (e unsupported) Error() string { return string(e) }
 
-func (needsProcesses) Is(target error) bool { return target == locks.ErrUnsupported }
+func (unsupported) Is(target error) bool { return target == locks.ErrUnsupported }
 
 // NotFound is the error for a name that Find does not know, with the known names and the nearest one.
 func NotFound(name string) error {

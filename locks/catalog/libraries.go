@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,21 +63,6 @@ const (
 	LibraryProgram = "lockbench-more"
 	LibraryModule  = "lockbench-more.wasm"
 )
-
-// servedElsewhere is the error for a stock library, which this program cannot open.
-type servedElsewhere struct {
-	lock string
-	real bool
-}
-
-func (e servedElsewhere) Error() string {
-	if e.real {
-		return e.lock + " is a program, whose time cannot be simulated; use --world local or docker"
-	}
-	return fmt.Sprintf("%s is a stock library, which %s serves and not this process", e.lock, LibraryProgram)
-}
-
-func (servedElsewhere) Is(target error) bool { return target == locks.ErrUnsupported }
 
 // The claims of several libraries.
 var (
