@@ -26,7 +26,7 @@ const stoppedEarly = "stopped before it began"
 // not stop the other locks.
 func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (report.Lock, page.Lock) {
 	l, h := r.judged(ctx, use, sub)
-	return l, page.Draw(&l, h, len(r.Scenario.Locks))
+	return l, page.Draw(&l, h, len(r.Scenario.Locks), false)
 }
 
 // judged runs one lock and judges its history. The history is nil if it could not be judged.

@@ -225,7 +225,7 @@ func TestPageWithoutScripts(t *testing.T) {
 	dir := failoverBundle(t)
 	b := OpenBrowser(t)
 	b.Do(t, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate("file://"+filepath.ToSlash(filepath.Join(dir, File))))
-	for selector, want := range map[string]string{"#outcome": "1 lock violated, as expected", ".story": "both hold from", "#limits": "weak evidence", "#provenance": "seed"} {
+	for selector, want := range map[string]string{"#outcome": "1 lock violated, as expected", ".story": "both hold from", "#limits": "weak evidence", "#provenance": "lockbench check"} {
 		if got := b.Text(t, selector); !strings.Contains(got, want) {
 			t.Errorf("%s reads %q, want %q in it", selector, got, want)
 		}

@@ -16,7 +16,6 @@ type charts struct {
 	Bands           []bar
 	Ticks           []bar
 	Bin             string // the length of one bin
-	Together        bool   // some bands stand for several faults
 }
 
 // chart is a chart in shares of its width and height.
@@ -52,9 +51,8 @@ func newCharts(d *drawer) *charts {
 	}
 	c := &charts{Bin: report.Length((s.To / binsN).Round(time.Millisecond)), Latency: latencyChart(bins, s), Ticks: s.ticks(11, report.Length)}
 	c.Grants = chart{Area: area + " 100,100", Max: report.Count(int(math.Round(most))), Mid: report.Count(int(math.Round(most / 2)))}
-	bands, thinned := fewBars(d.bands(s), s)
-	s.place(bands)
-	c.Bands, c.Together = bands, thinned > 0
+	c.Bands = fewBars(d.bands(s), s)
+	s.place(c.Bands)
 	return c
 }
 

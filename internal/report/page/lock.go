@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lockbench/checker"
@@ -32,7 +33,6 @@ type Lock struct {
 	Plan             []planRow
 	PlanLeft         string // a remark on the rest
 	Checks           []checkRow
-	Findings         []group
 	Charts           *charts
 	Files            []link
 }
@@ -42,7 +42,7 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	v := Lock{
 		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Calm() || l.Unsupported != "",
-		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l), Findings: findings(l),
+		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l),
 	}
 	if soFar {
 		v.Mark, v.Remark = "", "starting"
@@ -58,18 +58,17 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	}
 	d := &drawer{h: h, holds: hold.Find(h, false), faults: faultBars(h)}
 	v.Charts = newCharts(d)
-	told := 0 // of the counterexample
 	if c := l.Counterexample; c != nil {
 		d.scene = sceneOf(h, c)
-		if f, found := l.FirstFinding(); found {
-			told, _ = h.EpisodeAt(h.Position(f.Event))
-		}
 	}
 	open := "did not happen: the run ended before, or its trigger did not occur"
 	if soFar {
 		v.Remark, open = phase(h), "to come"
 	}
-	v.Plan, v.PlanLeft = fewRows(planRows(l, h, open), told)
+	v.Plan = planRows(l, h, open)
+	if n := len(v.Plan) - planMax; n > 0 {
+		v.Plan, v.PlanLeft = v.Plan[:planMax], fmt.Sprintf("thinned: %s more; the history has all.", report.Plural(n, "step"))
+	}
 	var from, to time.Duration
 	room := barsMax / 2
 	// Without a violation, the page shows what the lock does now, or what it withstood.
@@ -103,6 +102,27 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 		}
 	}
 	return v
+}
+
+// checkRow is the result of one checker.
+type checkRow struct {
+	Name, Verdict, Text string
+	Findings            []checker.Finding
+}
+
+func checksOf(l *report.Lock) []checkRow {
+	var rows []checkRow
+	for _, c := range l.Checks {
+		row := checkRow{c.Name, c.Verdict.String(), report.OneLine(c.Why), c.Findings}
+		if c.Violations > 0 {
+			row.Text = report.Plural(c.Violations, "finding")
+		}
+		if c.Note != "" {
+			row.Text = strings.TrimPrefix(row.Text+"; "+report.OneLine(c.Note), "; ")
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // notYet is the look of a lock of a run in progress in which nothing was found.

@@ -55,14 +55,10 @@ const barsAll = 6000
 // barsMost bounds the bars of one lock, because more cannot be told apart.
 const barsMost = 1500
 
-// Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil.
-func Draw(l *report.Lock, h *history.History, locks int) Lock {
-	return draw(l, h, min(barsAll/max(locks, 1), barsMost), false)
-}
-
-// DrawSoFar is Draw for a history that is still being written.
-func DrawSoFar(l *report.Lock, h *history.History, locks int) Lock {
-	return draw(l, h, min(barsAll/max(locks, 1), barsMost), true)
+// Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil. soFar says that the
+// history is still being written.
+func Draw(l *report.Lock, h *history.History, locks int, soFar bool) Lock {
+	return draw(l, h, min(barsAll/max(locks, 1), barsMost), soFar)
 }
 
 // Save writes the page of a bundle with a result into its folder. locks are the parts of the result's locks.
@@ -123,7 +119,7 @@ func WriteTo(dir string) error {
 				h = nil
 			}
 		}
-		part := Draw(l, h, len(b.Result.Locks))
+		part := Draw(l, h, len(b.Result.Locks), false)
 		part.Trouble = trouble
 		locks = append(locks, part)
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"fmt"
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
@@ -16,22 +15,6 @@ type planRow struct {
 
 // planMax bounds the steps of a plan that are shown.
 const planMax = 100
-
-// fewRows are the first steps of a plan and the steps of the counterexample's episode.
-func fewRows(rows []planRow, told int) (shown []planRow, left string) {
-	if len(rows) <= planMax {
-		return rows, ""
-	}
-	for i, r := range rows {
-		if i < planMax || r.Episode == told {
-			shown = append(shown, r)
-		}
-	}
-	if n := len(rows) - len(shown); n > 0 {
-		left = fmt.Sprintf("thinned: %s of other episodes left out; the history has all.", report.Plural(n, "step"))
-	}
-	return shown, left
-}
 
 // planRows compares the plan with the history. open is what a step is that did not happen.
 func planRows(l *report.Lock, h *history.History, open string) []planRow {

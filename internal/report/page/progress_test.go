@@ -31,7 +31,7 @@ func TestDrawSoFarHasNoGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := DrawSoFar(&report.Lock{Lock: "set-nx"}, h, 1)
+		l := Draw(&report.Lock{Lock: "set-nx"}, h, 1, true)
 		end := h.Events[len(h.Events)-1].Time
 		if want := max(0, end-recently); l.Timeline.From != want || l.Timeline.To < end {
 			t.Errorf("held for %v each: drawn from %v to %v, want %v to %v", c.hold, l.Timeline.From, l.Timeline.To, want, end)

@@ -83,27 +83,15 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 	}
 	t := &timeline{ID: id, scale: scale{from, to}}
 	t.Lanes = append(d.faultLanes(t.scale), d.serverLanes(t.scale, only != nil)...)
-	struck := 0
 	for i := range t.Lanes {
-		bars, thinned := fewBars(t.Lanes[i].Bars, t.scale)
-		t.Lanes[i].Bars = bars
-		barsMax -= len(bars)
-		struck += thinned
+		t.Lanes[i].Bars = fewBars(t.Lanes[i].Bars, t.scale)
+		barsMax -= len(t.Lanes[i].Bars)
 	}
 	clients, left := d.clientLanes(t.scale, only)
-	gap := thin(clients, barsMax, t.scale)
-	joined, total := 0, 0
-	for _, l := range clients {
-		for _, b := range l.Bars {
-			total += b.n
-			if b.n > 1 {
-				joined += b.n
-			}
-		}
-	}
+	thin(clients, barsMax, t.scale)
 	t.Lanes = append(t.Lanes, clients...)
-	t.Bands, _ = fewBars(d.bands(t.scale), t.scale)
-	t.Caption = d.caption(t, joined, total, struck, left, gap)
+	t.Bands = fewBars(d.bands(t.scale), t.scale)
+	t.Caption = d.caption(t, left)
 	t.place()
 	if d.paired {
 		t.Marks = append(t.Marks, bar{X: percent(t.at(d.h.At(d.scene.Meets).Time))})
@@ -117,20 +105,23 @@ func (d *drawer) draw(id string, from, to time.Duration, only map[int32]bool, ba
 }
 
 // caption describes the timeline and what it leaves out.
-func (d *drawer) caption(t *timeline, joined, total, struck, left int, gap time.Duration) string {
-	events := 0
+func (d *drawer) caption(t *timeline, left int) string {
+	events, joined := 0, 0
 	for i := range d.h.Events {
 		if at := d.h.Events[i].Time; at >= t.From && at <= t.To {
 			events++
 		}
 	}
+	for _, l := range t.Lanes {
+		for _, b := range l.Bars {
+			if b.n > 1 {
+				joined += b.n
+			}
+		}
+	}
 	said := fmt.Sprintf("%s to %s of the run, %s", report.Stamp(t.From), report.Stamp(t.To), report.Plural(events, "event"))
 	if joined > 0 {
-		said += fmt.Sprintf("; thinned: %s of %s that concern neither of the two holders are drawn together with neighbours less than %s apart",
-			report.Count(joined), report.Plural(total, "bar"), report.Length(gap))
-	}
-	if struck > 0 {
-		said += fmt.Sprintf("; thinned: %s of faults and roles are drawn together where they are close to each other", report.Plural(struck, "bar"))
+		said += fmt.Sprintf("; thinned: %s that concern neither of the two holders are drawn together with their neighbours", report.Plural(joined, "bar"))
 	}
 	if left > 0 {
 		said += fmt.Sprintf("; %s with no part in it left out", report.Plural(left, "client"))
@@ -160,8 +151,8 @@ func join(bars []bar, gap time.Duration) []bar {
 	return out
 }
 
-// thin joins bars with growing gaps between them, until there are at most most. It returns the last gap.
-func thin(lanes []lane, most int, s scale) time.Duration {
+// thin joins bars with growing gaps between them, until there are at most most.
+func thin(lanes []lane, most int, s scale) {
 	length := s.To - s.From
 	for gap := length / 800; ; gap *= 2 {
 		n := 0
@@ -170,27 +161,22 @@ func thin(lanes []lane, most int, s scale) time.Duration {
 			n += len(lanes[i].Bars)
 		}
 		if n <= most || gap > length {
-			return gap
+			return
 		}
 	}
 }
 
-// fewBars joins bars of faults if there are many. thinned is how many were joined with others.
-func fewBars(bars []bar, s scale) (few []bar, thinned int) {
+// fewBars joins bars of faults if there are many.
+func fewBars(bars []bar, s scale) []bar {
 	if len(bars) <= struckMax {
-		return bars, 0
+		return bars
 	}
 	for i := range bars {
 		bars[i].joins = true
 	}
 	one := []lane{{Bars: bars}}
 	thin(one, struckMax, s)
-	for _, b := range one[0].Bars {
-		if b.n > 1 {
-			thinned += b.n
-		}
-	}
-	return one[0].Bars, thinned
+	return one[0].Bars
 }
 
 // place computes the positions of all bars.

@@ -27,7 +27,8 @@ type view struct {
 	Figures    table
 	Locks      []Lock
 	NotShown   []string
-	Provenance [][2]string
+	Program    string
+	Machine    string
 	Scenario   string // its YAML
 	Files      []link
 	Live       bool   // the run goes on, and the page reloads itself
@@ -105,7 +106,7 @@ func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 		v.Locks = append(v.Locks, l)
 	}
 	v.NotShown = notShown(r)
-	v.Provenance = provenance(r)
+	v.Program, v.Machine = r.Program, r.Machine
 	return v
 }
 
@@ -129,4 +130,22 @@ func facts(r *report.Result, length string) []string {
 // Anchor is the address of a lock on the page.
 func Anchor(lock string) string {
 	return "lock-" + strings.ReplaceAll(report.FolderName(lock), "%", "_")
+}
+
+// notShown are the limits of the results.
+func notShown(r *report.Result) []string {
+	said := []string{"valid means that nothing was found, never that a lock is safe.",
+		"Only the faults of this plan were tested, at the times that were drawn from this seed."}
+	if r.WorldCaveat != "" {
+		said = append(said, r.WorldCaveat)
+	}
+	for l := range r.All() {
+		if l.Unsupported != "" {
+			said = append(said, l.Lock+" took no part: "+report.OneLine(l.Unsupported)+".")
+		}
+		if c, _ := l.Check("exclusion"); c.Note != "" {
+			said = append(said, l.Lock+": "+report.OneLine(c.Note)+".")
+		}
+	}
+	return append(said, strings.TrimSpace("outage is the longest time in which clients tried and none got a lock. "+r.ServersCaveat))
 }

@@ -99,7 +99,7 @@ func (u *unfinished) write(s *Site, dir string) error {
 		if h != nil {
 			r.TakeHeader(h)
 		}
-		part := page.DrawSoFar(l, h, len(u.locks))
+		part := page.Draw(l, h, len(u.locks), true)
 		part.Trouble = g.trouble
 		parts = append(parts, part)
 		r.Locks = append(r.Locks, *l)
