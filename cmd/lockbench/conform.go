@@ -57,7 +57,7 @@ example, because an answer was unclear on a busy machine) or a guest refused eve
 topology, 3 the harness failed or a guest did not start, 64 wrong usage, such as a lock
 that does not run in this world. If several apply: 3, then 1, then 2.`,
 		Example: `  lockbench conform redisson
-  lockbench conform redisson-fair/form=F2 --topology single,sentinel
+  lockbench conform redisson-fair/form=F3 --topology single,sentinel
   lockbench conform set-nx --servers redis://a:6379
   lockbench conform -- python3 examples/python-guest/guest.py
   lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'`,

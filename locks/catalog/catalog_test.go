@@ -115,7 +115,7 @@ func TestErrorsNameWhatIsKnown(t *testing.T) {
 		{"redlock", map[string]string{"node-timeout": "50"}, `option node-timeout of redlock: "50" is not a duration such as 500ms or 5s, from 1µs to 24h0m0s, or auto`},
 		{"redlock", map[string]string{"node-timeout": "25h"}, `option node-timeout of redlock: "25h" is not a duration such as 500ms or 5s, from 1µs to 24h0m0s, or auto`},
 		{"redisson", map[string]string{"notify": "no"}, `option notify of redisson: "no" is not on or off`},
-		{"redisson-fair", map[string]string{"form": "F9"}, `option form of redisson-fair: "F9" is not F4, F3, F2, F1 or F0`},
+		{"redisson-fair", map[string]string{"form": "F9"}, `option form of redisson-fair: "F9" is not F4 or F3`},
 		{"redisson-jar-spin", map[string]string{"version": "3.13.6"}, `redisson-jar-spin: Redisson 3.13.6 has no SpinLock; take version=4.7.0 or 3.15.6`},
 		{"redisson-jar", map[string]string{"version": "3.13.6", "sync-timeout": "1s"}, `option sync-timeout of redisson-jar: Redisson 3.13.6 does not have it; it is of version 4.7.0`},
 		{"redislock", map[string]string{"careful": "yes"}, `option careful of redislock: "yes" is not off or on`},

@@ -31,8 +31,7 @@ func redissonLocks() []Lock {
 	plain := entry("redisson", "RLock: re-entrant, woken by messages, renewed by a watchdog", redisson.New)
 	plain.Claims.Strict = true
 	fair := entry("redisson-fair", "FairLock: RLock with a queue that depends on the clients' clocks", redisson.NewFair,
-		word("form", "of the queue: F4 today's, F3 to 3.31, F2 to 3.13.2, F1 to 3.11.0, F0 from an article", "F4", "F3", "F2", "F1", "F0"),
-		lasting("fair-wait", "how long a waiter without a time limit is considered alive", "5m", time.Millisecond))
+		word("form", "of the queue: F4 today's, F3 that of 3.13.3 to 3.31", "F4", "F3"))
 	fair.Claims.Fair, fair.WritesTime = true, true
 	fair = fair.excused("R-37: today's fair lock answers that a release of an expired lock went well", "release-after-expiry")
 	rw := entry("redisson-rw", "ReadWriteLock: many readers or one writer, re-entrant", redisson.NewReadWrite)
@@ -40,8 +39,7 @@ func redissonLocks() []Lock {
 	rw = rw.excused("R-23: a writer's release wakes readers that sleep; one that is about to sleep then sleeps for a whole lease", "wait-shared")
 	fenced := entry("redisson-fenced", "FencedLock: RLock whose grants are numbered", redisson.NewFenced)
 	fenced.Claims.Strict, fenced.Claims.Fenced = true, true
-	spin := entry("redisson-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin,
-		word("backoff", "pauses between tries: exponential, 1ms to 128ms, or constant, 64ms", "exponential", "constant"))
+	spin := entry("redisson-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin)
 	spin.Claims.Strict, spin.Woken = true, false
 	wait := entry("redisson-wait", "RLock with WAIT: granted only if a replica has confirmed it", redisson.NewWait,
 		lasting("sync-timeout", "how long to wait for replicas", "1s", time.Millisecond))
@@ -56,9 +54,8 @@ func redissonLocks() []Lock {
 func redissonSettings(v values) redisson.Options {
 	r := redisson.Options{
 		Watchdog: v.duration("watchdog"), Chained: v["renewal"] == "chained", Silent: v["notify"] == "off", NoLatch: v["latch"] == "off",
-		Retries: v.number("retries"), RetryDelayMin: v.duration("retry-delay") / 2, RetryDelayMax: v.duration("retry-delay"),
-		Form: redisson.Form(v["form"]), FairWait: v.duration("fair-wait"), Constant: v["backoff"] == "constant",
-		SyncTimeout: v.duration("sync-timeout"),
+		Retries: v.number("retries"), RetryDelay: v.duration("retry-delay"),
+		OldQueue: v["form"] == "F3", SyncTimeout: v.duration("sync-timeout"),
 	}
 	if r.Retries == 0 {
 		r.Retries = -1 // none; 0 is the default of package redisson

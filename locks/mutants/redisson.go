@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	_ "embed" // the scripts
 	"strings"
 	"time"
 
@@ -18,6 +19,24 @@ func (e edit) apply(name, text string) string {
 		return text
 	}
 	return strings.Replace(text, e.from, e.to, 1)
+}
+
+var (
+	//go:embed fair_drifting_acquire.lua
+	driftingAcquireLua string
+	//go:embed fair_drifting_give_up.lua
+	driftingGiveUpLua string
+)
+
+// drifting replaces the scripts of the fair lock by those of Redisson 3.5.5 to 3.11.0.
+func drifting(name, text string) string {
+	switch name {
+	case "fair_acquire.lua":
+		return driftingAcquireLua
+	case "fair_give_up.lua":
+		return driftingGiveUpLua
+	}
+	return text
 }
 
 // kin is one of the locks of the family.
@@ -107,7 +126,7 @@ var edits = []edited{
 		edit{"fair_give_up.lua", "local waiters =", "if true then return 0 end\nlocal waiters ="}, redisson.Options{}},
 	{fairLock, "fair-times-drift", "counts a waiter's time from the head's, and subtracts too much when the head gives up",
 		Wrong{Bug: "R-8", Known: "Redisson #1104 (3.5.5 to 3.11.0)", Scenario: "giving-up", Class: "overtaken"},
-		edit{}, redisson.Options{Form: redisson.F1}},
+		edit{}, redisson.Options{Lua: drifting}},
 
 	// Readers and writers.
 	{readWriteLock, "readers-join-a-writer", "grants readers while a writer holds",

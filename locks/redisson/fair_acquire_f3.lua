@@ -1,13 +1,10 @@
--- Takes a fair lock, or queues for it: forms F0, F2 and F3. They are one script;
--- what they pass for ARGV[3] makes the difference.
+-- Takes a fair lock, or queues for it: form F3, that of 3.13.3 to 3.31.
 -- KEYS[1]  the lock: a hash of the owner to the number of its holds
 -- KEYS[2]  the list of the owners that wait, the first at its head
 -- KEYS[3]  the sorted set of owners by when they may be evicted, on clients' clocks
 -- ARGV[1]  milliseconds of lease
 -- ARGV[2]  the owner
--- ARGV[3]  milliseconds that a waiter is thought to live. F2: 5000. F3: the caller's
---          wait, or 300000. F0: 5000 and the time of day, which is added once more
---          below, so that the first waiter is never evicted (hazard R-1).
+-- ARGV[3]  milliseconds that a waiter counts as alive
 -- ARGV[4]  now, in milliseconds, by the client's clock
 -- Returns nil if granted, else how many milliseconds to wait before asking again;
 -- that can be less than none, which callers take for ever (hazard R-6).

@@ -1,4 +1,4 @@
--- Leaves the queue of a fair lock: forms F2 to F4.
+-- Leaves the queue of a fair lock: forms F3 and F4.
 -- KEYS[1]  the list of the owners that wait
 -- KEYS[2]  the sorted set of owners by when they may be evicted
 -- ARGV[1]  the owner

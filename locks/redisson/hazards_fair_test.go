@@ -47,56 +47,6 @@ func scores(t *testing.T, s *redistest.Server) []time.Duration {
 	return out
 }
 
-// the times at which waiters may be evicted.
-func TestR1TheTimeOfDayIsAddedTwice(t *testing.T) {
-	for _, test := range []struct {
-		form    redisson.Form
-		decades bool
-	}{{redisson.F0, true}, {redisson.F2, false}, {redisson.F4, false}} {
-		t.Run(string(test.form), func(t *testing.T) {
-			s := redistest.Start(t)
-			o := with(func(o *redisson.Options) { o.Form = test.form })
-			a, _ := open(t, redisson.NewFair(o), s, 1)
-			take(t, a, request("holder", 10*time.Second, 0))
-			queueUp(t, s, o, 2, time.Minute)
-			for i, ahead := range scores(t, s) {
-				if got := ahead > 10*365*24*time.Hour; got != test.decades {
-					t.Errorf("waiter %d may be evicted in %v", i, ahead)
-				}
-			}
-		})
-	}
-}
-
-// Consequence of R-1: the head dies, and no client gets the free lock. The current form continues after minutes, the form
-// of the article never.
-func TestR1QueueStandsStillBehindADeadHead(t *testing.T) {
-	for _, test := range []struct {
-		form   redisson.Form
-		stands bool
-	}{{redisson.F0, true}, {redisson.F4, false}} {
-		t.Run(string(test.form), func(t *testing.T) {
-			s := redistest.Start(t)
-			var shift time.Duration
-			o := with(func(o *redisson.Options) {
-				o.Form = test.form
-				o.Now = func() time.Time { return time.Now().Add(shift) }
-			})
-			a, _ := open(t, redisson.NewFair(o), s, 1)
-			held := take(t, a, request("holder", time.Minute, 0))
-			killWaiter(t, s, redisson.NewFair, o, 5*time.Minute)
-			inQueue(t, s)
-			give(t, held)
-			shift = 365 * 24 * time.Hour
-			b, _ := open(t, redisson.NewFair(o), s, 2)
-			lease, err := b.Acquire(t.Context(), request("", time.Minute, 0))
-			if test.stands != errors.Is(err, locks.ErrTaken) {
-				t.Errorf("a year later: %v, %v", lease, err)
-			}
-		})
-	}
-}
-
 // a waiter at the head is killed. The holder releases, and no client gets the free lock until the dead waiter's time
 // is over.
 func TestR2DeadHeadBlocksAll(t *testing.T) {
@@ -200,10 +150,10 @@ func TestR4SkewedClockEvictsLiveWaiters(t *testing.T) {
 
 // Without skew, the third client waits for its turn.
 func TestFairServesInTheOrderOfAsking(t *testing.T) {
-	for _, form := range []redisson.Form{redisson.F2, redisson.F3, redisson.F4} {
-		t.Run(string(form), func(t *testing.T) {
+	for _, old := range []bool{true, false} {
+		t.Run(fmt.Sprint("old=", old), func(t *testing.T) {
 			s := redistest.Start(t)
-			o := with(func(o *redisson.Options) { o.Form = form })
+			o := with(func(o *redisson.Options) { o.OldQueue = old })
 			holder, _ := open(t, redisson.NewFair(o), s, 1)
 			held := take(t, holder, request("holder", time.Minute, 0))
 			for i, waiter := range queueUp(t, s, o, 3, time.Minute) {

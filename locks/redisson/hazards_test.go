@@ -276,51 +276,35 @@ func TestD2KeyGoneBeforeItsTime(t *testing.T) {
 	}
 }
 
-// three locks are taken one after the other, and the third is slow. With the caller's lease on each child, the lease
-// of the first ends before the last is granted, and another client takes it.
-func TestR28ChildLeaseShorterThanTheWait(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		plain bool
-	}{{"plain", true}, {"doubled", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			s := redistest.Start(t)
-			o := with(func(o *redisson.Options) { o.PlainLease = test.plain })
-			a, wire := open(t, redisson.NewMulti(o), s, 1)
-			b, _ := open(t, redisson.New(hasty), s, 2)
-			// The server knows the script, so that each child is one EVALSHA.
-			give(t, take(t, b, locks.Request{Keys: []string{"k0"}, TTL: time.Minute}))
-			const ttl = 150 * time.Millisecond
-			var stolen locks.Lease
-			slow := func() error {
-				if test.plain {
-					s.AwaitGone(t, "k1")
-				} else if left := pttl(t, s, "k1"); left <= time.Minute {
-					t.Errorf("the first child has %v left, want twice the wait", left)
-				}
-				var err error
-				if stolen, err = b.Acquire(t.Context(), locks.Request{Keys: []string{"k1"}, TTL: time.Minute}); err != nil && err != locks.ErrTaken {
-					t.Error(err)
-				}
-				return nil
-			}
-			wire.Before("evalsha", func() error { // the first child
-				wire.Before("evalsha", func() error { // the second
-					wire.Before("evalsha", slow)
-					return nil
-				})
-				return nil
-			})
-			lease, err := a.Acquire(t.Context(), locks.Request{Keys: []string{"k1", "k2", "k3"}, TTL: ttl, Wait: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := stolen != nil; got != test.plain {
-				t.Errorf("b holds k1: %v, and a was told that it holds all three", got)
-			}
-			_ = lease.Release(t.Context())
-		})
+// Three locks are taken one after the other, and the third is slow. Each child has a lease of twice the wait, so the lease
+// of the first does not end before the last is granted.
+func TestChildLeaseOutlastsTheWait(t *testing.T) {
+	s := redistest.Start(t)
+	a, wire := open(t, redisson.NewMulti(hasty), s, 1)
+	b, _ := open(t, redisson.New(hasty), s, 2)
+	// The server knows the script, so that each child is one EVALSHA.
+	give(t, take(t, b, locks.Request{Keys: []string{"k0"}, TTL: time.Minute}))
+	slow := func() error {
+		if left := pttl(t, s, "k1"); left <= time.Minute {
+			t.Errorf("the first child has %v left, want twice the wait", left)
+		}
+		if _, err := b.Acquire(t.Context(), locks.Request{Keys: []string{"k1"}, TTL: time.Minute}); err != locks.ErrTaken {
+			t.Errorf("b asks for the first child: %v, want taken", err)
+		}
+		return nil
 	}
+	wire.Before("evalsha", func() error { // the first child
+		wire.Before("evalsha", func() error { // the second
+			wire.Before("evalsha", slow)
+			return nil
+		})
+		return nil
+	})
+	lease, err := a.Acquire(t.Context(), locks.Request{Keys: []string{"k1", "k2", "k3"}, TTL: 150 * time.Millisecond, Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = lease.Release(t.Context())
 }
 
 // the counter of a fenced lock is lost with the server's memory.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // hasty is the zero Options with short pauses for tests.
-var hasty = redisson.Options{RetryDelayMin: time.Millisecond, RetryDelayMax: 2 * time.Millisecond}
+var hasty = redisson.Options{RetryDelay: 2 * time.Millisecond}
 
 // with returns hasty with a change.
 func with(change func(*redisson.Options)) redisson.Options {

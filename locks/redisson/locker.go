@@ -78,7 +78,7 @@ type locker struct {
 var _ locks.Locker = (*locker)(nil)
 
 // opener returns the opener of a lock on one server. patience is added to the usual timeout for answers.
-func opener(name string, o Options, patience time.Duration, of func(*locker) kind) locks.Opener {
+func opener(name string, o Options, patience time.Duration, of func() kind) locks.Opener {
 	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
 		o := o.filled(c.Store.Topology)
 		client, err := goredis.ConnectPatient(c.Store, patience)
@@ -89,7 +89,7 @@ func opener(name string, o Options, patience time.Duration, of func(*locker) kin
 	}
 }
 
-func newLocker(name string, o Options, c locks.Client, client conn, of func(*locker) kind) *locker {
+func newLocker(name string, o Options, c locks.Client, client conn, of func() kind) *locker {
 	if o.Now == nil {
 		o.Now = c.Clock()
 	}
@@ -107,7 +107,7 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func(*loc
 	l.readDog.shared = true
 	l.life, l.end = context.WithCancel(context.Background())
 	l.subs.heard = func() { l.o.Reached(l.life, Heard) }
-	l.kind = of(l)
+	l.kind = of()
 	return l
 }
 
@@ -229,7 +229,7 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration) (sleep func(context.Context, time.Duration) error, leave func(), err error) {
 	channel := l.kind.channel(h)
 	if channel == "" {
-		pause := backoff(l.o.Constant, l.draw)
+		pause := backoff(l.draw)
 		return func(ctx context.Context, _ time.Duration) error { return pause(ctx, left()) }, func() {}, nil
 	}
 	if left() <= 0 {

@@ -56,7 +56,7 @@ func openMulti(name string, o Options, majority bool) locks.Opener {
 	}
 }
 
-func plainKind(*locker) kind { return rlock{} }
+func plainKind() kind { return rlock{} }
 
 // multi is one client's handle on several locks that count as one.
 type multi struct {
@@ -155,14 +155,6 @@ func (m *multi) children(r locks.Request) ([]child, time.Duration, error) {
 	return children, ttl, nil
 }
 
-// childLease returns the lease for which each child is taken.
-func (m *multi) childLease(ttl, wait time.Duration) time.Duration {
-	if ttl > 0 && wait > 0 && !m.o.PlainLease {
-		return 2 * wait
-	}
-	return ttl
-}
-
 // take takes the children and adds them to got. If it fails, it returns the reason, and got has the parts that were
 // neither refused nor certainly released.
 func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, children []child, got *multiLease) (bool, error) {
@@ -173,10 +165,14 @@ func (m *multi) take(ctx context.Context, r locks.Request, ttl time.Duration, ch
 	began := time.Now()
 	left := func() time.Duration { return r.Wait - time.Since(began) }
 	failures, taken := 0, 0
+	lease := ttl // of each child
+	if ttl > 0 && r.Wait > 0 {
+		lease = 2 * r.Wait
+	}
 	var why error
 	for i := 0; i < len(children); i++ {
 		c := children[i]
-		ask := locks.Request{Keys: []string{c.key}, Owner: r.Owner, TTL: m.childLease(ttl, r.Wait)}
+		ask := locks.Request{Keys: []string{c.key}, Owner: r.Owner, TTL: lease}
 		if r.Wait > 0 {
 			ask.Wait = max(left(), redlockWaitMin)
 			if m.majority {

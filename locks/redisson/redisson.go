@@ -37,6 +37,7 @@
 package redisson
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -61,22 +62,15 @@ type Options struct {
 	NoLatch bool
 	// Retries is how often an unanswered release is repeated; 0 means 4, negative never.
 	Retries int
-	// RetryDelayMin and RetryDelayMax limit the pause before a repetition; 0 means 1 s and 2 s.
-	RetryDelayMin, RetryDelayMax time.Duration
-	// Form is the variant of the fair lock; empty means F4.
-	Form Form
-	// FairWait is how long a waiter of the fair lock without a wait counts as alive; 0 means 5 minutes.
-	FairWait time.Duration
-	// Constant makes the spin lock pause 64 ms each time, instead of 1 ms, 2 ms, ... 128 ms.
-	Constant bool
+	// RetryDelay limits the pause before a repetition, half of it before the first; 0 means 2 s.
+	RetryDelay time.Duration
+	// OldQueue is the fair lock of 3.13.3 to 3.31, form F3 (hazard R-6).
+	OldQueue bool
 	// SyncTimeout is how long the replication check waits for replicas; 0 means 1 s.
 	SyncTimeout time.Duration
 	// KeepUnconfirmed leaves a grant that no replica has confirmed until its lease ends, although its caller is refused
 	// (hazard R-18).
 	KeepUnconfirmed bool
-	// PlainLease uses the caller's lease for the children of a multi-lock instead of a lease twice as long as the wait
-	// (hazard R-28).
-	PlainLease bool
 	// Now is the client's wall clock, which only the fair lock uses. Nil: the clock of its [locks.Client].
 	Now func() time.Time
 	// Lua, if not nil, changes the text of a script with the given name. Mutants use it.
@@ -100,11 +94,9 @@ const (
 
 const (
 	watchdogDefault    = 30 * time.Second
-	fairWaitDefault    = 5 * time.Minute
 	syncTimeoutDefault = time.Second
 	retriesDefault     = 4
-	retryMinDefault    = time.Second
-	retryMaxDefault    = 2 * time.Second
+	retryDelayDefault  = 2 * time.Second
 	// commandTimeout is Redisson's timeout; the life of a latch depends on it. The
 	// connections' own limits are shorter.
 	commandTimeout = 3 * time.Second
@@ -112,28 +104,13 @@ const (
 
 // filled returns the options with defaults.
 func (o Options) filled(t locks.Topology) Options {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	set(&o.Watchdog, watchdogDefault)
-	set(&o.FairWait, fairWaitDefault)
-	set(&o.SyncTimeout, syncTimeoutDefault)
-	set(&o.RetryDelayMin, retryMinDefault)
-	set(&o.RetryDelayMax, retryMaxDefault)
-	switch {
-	case o.Retries == 0:
-		o.Retries = retriesDefault
-	case o.Retries < 0:
-		o.Retries = 0
-	}
+	o.Watchdog = cmp.Or(o.Watchdog, watchdogDefault)
+	o.SyncTimeout = cmp.Or(o.SyncTimeout, syncTimeoutDefault)
+	o.RetryDelay = cmp.Or(o.RetryDelay, retryDelayDefault)
+	o.Retries = max(0, cmp.Or(o.Retries, retriesDefault))
 	o.publish = "publish"
 	if t == service.Cluster {
 		o.publish = "spublish"
-	}
-	if o.Form == "" {
-		o.Form = F4
 	}
 	if o.Reached == nil {
 		o.Reached = func(context.Context, Point) {}
@@ -143,9 +120,9 @@ func (o Options) filled(t locks.Topology) Options {
 
 // retryDelay returns the pause before a repeated release: half of it fixed, half random.
 func (o Options) retryDelay(attempt int, draw func(n int64) int64) time.Duration {
-	d := o.RetryDelayMax
-	if attempt < 16 {
-		d = min(d, o.RetryDelayMin<<attempt)
+	d := o.RetryDelay
+	if attempt == 0 {
+		d /= 2
 	}
 	return d/2 + time.Duration(draw(int64(d/2)+1))
 }
@@ -156,7 +133,7 @@ func (o Options) latchTTL() int64 {
 		return 0
 	}
 	n := time.Duration(max(o.Retries, 1))
-	return max(1, ((commandTimeout + o.RetryDelayMax) * n).Milliseconds())
+	return max(1, ((commandTimeout + o.RetryDelay) * n).Milliseconds())
 }
 
 // branch derives a random source from another; nil from nil.
@@ -182,32 +159,32 @@ func drawer(rng *rand.Rand) func(n int64) int64 {
 
 // New returns the opener of RLock. TTL 0 means the watchdog's lease.
 func New(o Options) locks.Opener {
-	return opener("redisson", o, 0, func(*locker) kind { return rlock{} })
+	return opener("redisson", o, 0, func() kind { return rlock{} })
 }
 
 // NewSpin returns the opener of SpinLock: RLock without messages, which polls.
 func NewSpin(o Options) locks.Opener {
-	return opener("redisson-spin", o, 0, func(*locker) kind { return spin{} })
+	return opener("redisson-spin", o, 0, func() kind { return spin{} })
 }
 
 // NewFenced returns the opener of FencedLock: RLock whose grants, re-entry included, are numbered by the acquire script.
 func NewFenced(o Options) locks.Opener {
-	return opener("redisson-fenced", o, 0, func(*locker) kind { return fenced{} })
+	return opener("redisson-fenced", o, 0, func() kind { return fenced{} })
 }
 
 // NewFair returns the opener of FairLock.
 func NewFair(o Options) locks.Opener {
-	return opener("redisson-fair", o, 0, func(l *locker) kind { return fair{l.o.Form} })
+	return opener("redisson-fair", o, 0, func() kind { return fair{} })
 }
 
 // NewReadWrite returns the opener of ReadWriteLock. The mode of a request selects reader or writer.
 func NewReadWrite(o Options) locks.Opener {
-	return opener("redisson-rw", o, 0, func(*locker) kind { return readWrite{} })
+	return opener("redisson-rw", o, 0, func() kind { return readWrite{} })
 }
 
 // NewWait returns the opener of RLock with the replication check.
 func NewWait(o Options) locks.Opener {
-	return opener("redisson-wait", o, o.filled("").SyncTimeout, func(*locker) kind { return &synced{} })
+	return opener("redisson-wait", o, o.filled("").SyncTimeout, func() kind { return &synced{} })
 }
 
 // conn is a client that runs scripts.

@@ -19,20 +19,16 @@ func (spin) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 }
 
 const (
-	spinMin      = time.Millisecond
-	spinMax      = 128 * time.Millisecond
-	spinConstant = 64 * time.Millisecond
+	spinMin = time.Millisecond
+	spinMax = 128 * time.Millisecond
 )
 
 // backoff returns a function that sleeps for the next pause plus a small random time, at most left.
-func backoff(constant bool, draw func(n int64) int64) func(ctx context.Context, left time.Duration) error {
+func backoff(draw func(n int64) int64) func(ctx context.Context, left time.Duration) error {
 	next := spinMin
 	return func(ctx context.Context, left time.Duration) error {
-		d := spinConstant
-		if !constant {
-			d = next + time.Duration(draw(int64(spinMin)))
-			next = min(2*next, spinMax)
-		}
+		d := next + time.Duration(draw(int64(spinMin)))
+		next = min(2*next, spinMax)
 		return sleep(ctx, min(d, left))
 	}
 }
