@@ -41,9 +41,7 @@ type token struct {
 	now    func() time.Time // the client's wall clock
 	grants atomic.Uint64
 	mu     sync.Mutex
-	count  map[string]int       // see turn
-	last   map[string]string    // the token of the last try for a key
-	ends   map[string]time.Time // the ends of others' leases, see note
+	count  map[string]int // see turn
 }
 
 // open makes the opener of a token lock of a name with a change.
@@ -61,7 +59,7 @@ func open(name string, change func(*token)) func() locks.Opener {
 				doubt: func(err error) (bool, error) { return false, err },
 
 				patience: patience, id: c.ID, now: c.Clock(),
-				count: map[string]int{}, last: map[string]string{}, ends: map[string]time.Time{},
+				count: map[string]int{},
 			}
 			t.Take = t.take
 			t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
@@ -116,41 +114,6 @@ func (t *token) again(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.count, key)
-}
-
-// tried notes the token of the last try for a key.
-func (t *token) tried(l *plain.Lease) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last[l.Key] = l.Token
-}
-
-// lastToken is the token of the last try for a key.
-func (t *token) lastToken(key string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.last[key]
-}
-
-// note notes the end of another's lease, unless one is known.
-func (t *token) note(key string, end time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, known := t.ends[key]; !known {
-		t.ends[key] = end
-	}
-}
-
-// due reports whether the noted end of a key has come, and forgets it then.
-func (t *token) due(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	end, known := t.ends[key]
-	if !known || time.Now().Before(end) {
-		return false
-	}
-	delete(t.ends, key)
-	return true
 }
 
 // set is SET with more words; ok is false for nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,20 +70,24 @@ func tokenLocks() []Mutant {
 			})),
 		plainly("takeover-by-old-reading", "notes the end of another lease, and takes the lock at that time without a check",
 			Wrong{Bug: "W-25", Known: "storj #557", Scenario: "late-request", Class: "double-grant"},
-			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
-				if t.due(l.Key) {
-					return t.set(ctx, l.Key, l.Token, "px", ttl.Milliseconds())
+			func(t *token) {
+				var ends sync.Map // the ends of others' leases, by key
+				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+					if end, known := ends.Load(l.Key); known && !time.Now().Before(end.(time.Time)) {
+						ends.Delete(l.Key)
+						return t.set(ctx, l.Key, l.Token, "px", ttl.Milliseconds())
+					}
+					granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
+					if err != nil || granted {
+						return granted, err
+					}
+					left, err := t.number(ctx, "pttl", l.Key)
+					if err == nil && left > 0 {
+						ends.LoadOrStore(l.Key, time.Now().Add(time.Duration(left)*time.Millisecond))
+					}
+					return false, err
 				}
-				granted, err := goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
-				if err != nil || granted {
-					return granted, err
-				}
-				left, err := t.number(ctx, "pttl", l.Key)
-				if err == nil && left > 0 {
-					t.note(l.Key, time.Now().Add(time.Duration(left)*time.Millisecond))
-				}
-				return false, err
-			})),
+			}),
 		plainly("remembered-grant", "a client that held within the last lease counts itself as the holder, without a request",
 			Wrong{Bug: "W-5", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
@@ -214,12 +219,14 @@ func tokenLocks() []Mutant {
 		plainly("token-of-the-last-try", "has one object for all threads of a client, and each try overwrites the holder's token",
 			Wrong{Bug: "C-6", Known: "redis-py #384, #489", Scenario: "pool", Class: "evicted"},
 			func(t *token) {
+				var last sync.Map // the token of the last try, by key
 				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
-					t.tried(l)
+					last.Store(l.Key, l.Token)
 					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				}
 				t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
-					return goredis.Disown(ctx, t.redis, l.Key, t.lastToken(l.Key))
+					token, _ := last.Load(l.Key)
+					return goredis.Disown(ctx, t.redis, l.Key, token.(string))
 				}
 			}),
 
