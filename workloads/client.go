@@ -158,7 +158,9 @@ func (c *Client) session() string {
 
 // Check asks the client whether it believes that it holds the lock.
 func (t *Tenure) Check(ctx context.Context) error {
-	return t.call(ctx, history.Check, func(ctx context.Context) error { return t.c.Conn.Check(ctx, t.Session) })
+	return t.call(ctx, history.Event{F: history.Check}, func(ctx context.Context, _ *history.Event) error {
+		return t.c.Conn.Check(ctx, t.Session)
+	})
 }
 
 // Release releases the lock, whatever its state.
@@ -166,42 +168,24 @@ func (t *Tenure) Release(ctx context.Context) error {
 	if !t.c.Gone() {
 		t.Reached(ctx, Releasing)
 	}
-	err := t.call(ctx, history.Release, func(ctx context.Context) error { return t.c.Conn.Release(ctx, t.Session) })
+	err := t.call(ctx, history.Event{F: history.Release}, func(ctx context.Context, _ *history.Event) error {
+		return t.c.Conn.Release(ctx, t.Session)
+	})
 	t.released = err == nil || errors.Is(err, locks.ErrNotHeld)
 	return err
 }
 
-// Renew extends the lease to ttl from now. If the lock does not support that, it does not fit the workload.
+// Renew extends the lease to ttl from now. It may return ErrUnsupported.
 func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
-	err := t.Extend(ctx, ttl)
-	if errors.Is(err, locks.ErrUnsupported) {
-		t.c.Hooks.Unfit(err)
-	}
-	return err
-}
-
-// Extend is like Renew for workloads that do not depend on renewals: it may return ErrUnsupported.
-func (t *Tenure) Extend(ctx context.Context, ttl time.Duration) error {
-	if t.c.Gone() {
-		return guest.ErrGone
-	}
-	e := history.Event{Type: history.Invoke, F: history.Renew, Session: t.Session, TTL: ttl}
-	t.c.record(e)
-	octx, cancel := t.c.limited(ctx, 0)
-	defer cancel()
-	asked := time.Now()
-	until, err := t.c.Conn.Renew(octx, t.Session, ttl)
-	if err != nil {
-		t.c.fail(octx, e, err)
+	return t.call(ctx, history.Event{F: history.Renew, TTL: ttl}, func(ctx context.Context, e *history.Event) error {
+		asked := time.Now()
+		until, err := t.c.Conn.Renew(ctx, t.Session, ttl)
+		if err == nil && until != nil {
+			e.Until = until
+			t.end = asked.Add(*until)
+		}
 		return err
-	}
-	e.Type = history.OK
-	if until != nil {
-		e.Until = until
-		t.end = asked.Add(*until)
-	}
-	t.c.record(e)
-	return nil
+	})
 }
 
 // Read reads the guarded counter.
@@ -247,17 +231,17 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 	})
 }
 
-func (t *Tenure) call(ctx context.Context, f string, do func(context.Context) error) error {
+// call sends one request and records its beginning and its result, to whose event do may add fields.
+func (t *Tenure) call(ctx context.Context, e history.Event, do func(ctx context.Context, e *history.Event) error) error {
 	// A dead client does nothing, so nothing is recorded.
 	if t.c.Gone() {
 		return guest.ErrGone
 	}
-	e := history.Event{Type: history.Invoke, F: f, Session: t.Session}
+	e.Type, e.Session = history.Invoke, t.Session
 	t.c.record(e)
 	octx, cancel := t.c.limited(ctx, 0)
 	defer cancel()
-	err := do(octx)
-	if err != nil {
+	if err := do(octx, &e); err != nil {
 		t.c.fail(octx, e, err)
 		return err
 	}
@@ -279,7 +263,7 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 		e.Type, e.Error = history.Fail, history.ErrorLost
 	case errors.Is(err, locks.ErrUnsupported):
 		e.Type = history.Fail
-		if e.F != history.Renew { // see Renew
+		if e.F != history.Renew { // a workload may go without renewals
 			c.Hooks.Unfit(err)
 		}
 	case errors.Is(err, guest.ErrGone):

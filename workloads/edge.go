@@ -53,7 +53,7 @@ func (w onEdge) Run(ctx context.Context, c *Client) {
 				if !w.work(ctx, t, hold, r.TTL/2) {
 					return
 				}
-				switch err := t.Extend(ctx, r.TTL); {
+				switch err := t.Renew(ctx, r.TTL); {
 				case errors.Is(err, locks.ErrUnsupported):
 					extends = false
 				case err != nil:

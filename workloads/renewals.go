@@ -62,7 +62,7 @@ func (w extending) Run(ctx context.Context, c *Client) {
 					return
 				}
 				t.Reached(ctx, Checked)
-				err := t.Extend(ctx, w.TTL)
+				err := t.Renew(ctx, w.TTL)
 				renews = !errors.Is(err, locks.ErrUnsupported)
 				if err != nil || !count(ctx, t, hold) {
 					return
