@@ -209,39 +209,25 @@ func (m *multi) kept(got *multiLease) locks.Lease {
 	}
 	got.released = make(chan struct{})
 	l := multiWatched{got, make(chan struct{})}
-	losses := make(chan struct{})
-	held := 0
+	var mu sync.Mutex
+	held := len(got.parts)
 	for _, p := range got.parts {
 		w, ok := p.lease.(locks.Watched)
 		if !ok {
 			continue
 		}
-		held++
 		go func() {
 			select {
 			case <-w.Lost():
-				select {
-				case losses <- struct{}{}:
-				case <-got.released:
-				case <-p.store.life.Done():
+				mu.Lock()
+				defer mu.Unlock()
+				if held--; held == enough-1 {
+					close(l.lost)
 				}
 			case <-got.released:
 			case <-p.store.life.Done():
 			}
 		}()
 	}
-	end := m.stores[0].life
-	go func() {
-		for ; held >= enough; held-- {
-			select {
-			case <-losses:
-			case <-got.released:
-				return
-			case <-end.Done():
-				return
-			}
-		}
-		close(l.lost)
-	}()
 	return l
 }
