@@ -19,25 +19,6 @@ type undecided struct{ error }
 
 func (u *undecided) Unwrap() error { return u.error }
 
-// doubtOnly reports whether err has nothing but undecided parts. One broken
-// promise among joined errors breaks the rule.
-func doubtOnly(err error) bool {
-	switch e := err.(type) {
-	case *undecided:
-		return true
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			if !doubtOnly(one) {
-				return false
-			}
-		}
-		return true
-	case interface{ Unwrap() error }:
-		return doubtOnly(e.Unwrap())
-	}
-	return false
-}
-
 // unless makes err undecided, unless it is the definite answer that breaks the rule.
 //
 // The answer must be nothing else. A lock on several servers that could not reach
@@ -53,18 +34,31 @@ func unless(err, breaks error, text string) error {
 
 // nothingBut reports whether all parts of err are one error.
 func nothingBut(err, one error) bool {
+	return all(err, func(part error) bool { return part == one })
+}
+
+// doubtOnly reports whether err has nothing but undecided parts. One broken
+// promise among joined errors breaks the rule.
+func doubtOnly(err error) bool {
+	return all(err, func(part error) bool {
+		_, ok := part.(*undecided)
+		return ok
+	})
+}
+
+// all reports whether each of the errors that err joins or wraps has a link in its chain that is as wanted.
+func all(err error, wanted func(error) bool) bool {
+	if err == nil || wanted(err) {
+		return err != nil
+	}
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
-		return nothingBut(e.Unwrap(), one)
+		return all(e.Unwrap(), wanted)
 	case interface{ Unwrap() []error }:
-		for _, part := range e.Unwrap() {
-			if !nothingBut(part, one) {
-				return false
-			}
-		}
-		return len(e.Unwrap()) > 0
+		parts := e.Unwrap()
+		return len(parts) > 0 && !slices.ContainsFunc(parts, func(part error) bool { return !all(part, wanted) })
 	}
-	return errors.Is(err, one)
+	return false
 }
 
 // bench is a running rule: the name of its lock, and its clients.
