@@ -166,7 +166,6 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	}
 	where := strings.Join(mapped(planned, worldName), ",")
 	if f.resume == "" {
-		m.Groups = chosen.Groups()
 		if f.file != "" {
 			m.Again = command
 			name := strings.TrimSuffix(filepath.Base(f.file), filepath.Ext(f.file))

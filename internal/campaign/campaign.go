@@ -62,8 +62,6 @@ type Settings struct {
 	Program string         `json:"program,omitempty"`
 	Machine string         `json:"machine,omitempty"`
 	Again   string         `json:"again,omitempty"` // the command
-	// Groups are the headings of the groups of locks.
-	Groups map[string]string `json:"groups,omitempty"`
 }
 
 // Campaign is a campaign with its results.
@@ -267,32 +265,24 @@ func (c *Campaign) Resume() string { return "lockbench matrix --resume " + shell
 // line is a row of a table.
 type line struct {
 	*Row
-	world *World
-	name  string // the scenario, with its world if there are several
+	name string // the scenario, with its world if there are several
 }
 
 // lines returns the rows of all worlds that are usable here or ran earlier.
 func (c *Campaign) lines() []line {
 	var all []line
 	for i := range c.Worlds {
-		for _, r := range c.Worlds[i].lines() {
-			if len(c.Worlds) > 1 {
-				r.name += " · " + r.world.World
-			}
-			all = append(all, r)
+		w := &c.Worlds[i]
+		if w.Missing != "" && w.ran() == 0 {
+			continue
 		}
-	}
-	return all
-}
-
-// lines returns the rows of one world.
-func (w *World) lines() []line {
-	if w.Missing != "" && w.ran() == 0 {
-		return nil
-	}
-	var all []line
-	for i := range w.Rows {
-		all = append(all, line{&w.Rows[i], w, w.Rows[i].Scenario})
+		for j := range w.Rows {
+			name := w.Rows[j].Scenario
+			if len(c.Worlds) > 1 {
+				name += " · " + w.World
+			}
+			all = append(all, line{&w.Rows[j], name})
+		}
 	}
 	return all
 }

@@ -546,7 +546,6 @@ func TestMatrixOnTheScreen(t *testing.T) {
 				x.Locks[1] = lock("good", 2, 3)
 				x.Locks[2].Unsupported = "not here"
 			}
-			x.Locks[0].Topology = locks.None // controls are in no table
 		})
 	})
 	w.Say, w.now = func(line string) { said = append(said, line) }, func() time.Time { return clock }
@@ -563,10 +562,10 @@ func TestMatrixOnTheScreen(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
 	screen := strings.ReplaceAll(strings.Join(c.Screen(report.ScreenWidth), "\n"), "\u00a0", " ")
-	if want := `one master  good           bad
-a           ○ 0/3          ● 1/3 1.0 s
-b           ● 2/3 1.5 s ✗  –
-c           ○ 0/3          ● 1/3 1.0 s
+	if want := `scenario  no-lock      good           bad
+b         ● 3/3 2.0 s  ● 2/3 1.5 s ✗  –
+a         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
+c         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
 
 ○ held · ● double grant · – n/a · ✗ not what the scenario expects
 
@@ -619,7 +618,8 @@ func TestScreenIsNarrow(t *testing.T) {
 		r.Result.Locks = append(r.Result.Locks, lock(fmt.Sprintf("set-nx/ttl=%02ds", i), 0, 3))
 	}
 	for _, columns := range []int{50, report.ScreenWidth} {
-		table := strings.Join(rows(r).heatMaps(columns), "\n")
+		c := rows(r)
+		table := strings.Join(c.table(c.lines()).screen(columns), "\n")
 		for line := range strings.Lines(table) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
 				t.Errorf("%d of %d columns: %s", n, columns, line)
@@ -684,7 +684,7 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 	}
 }
 
-// The summary has a line for each lock and a table for each kind of lock of limited width.
+// The summary has tables of limited width, with locks of one kind side by side.
 func TestMatrixSummary(t *testing.T) {
 	broke := func(name string, topology locks.Topology, change func(l *report.Lock)) report.Lock {
 		l := lock(name, 3, 5)
@@ -715,28 +715,21 @@ func TestMatrixSummary(t *testing.T) {
 			})),
 		never,
 	)
-	m.Groups = map[string]string{"redisson": "Redisson's"}
 	var b bytes.Buffer
 	if err := m.summary(&b); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(b.String(), "\u00a0", " ")
-	at := 0
-	for _, want := range []string{
-		"| **set-nx** | 0 of 3 | failover, kill\\_holder | pause |\n",
-		"| **set-nx-fenced** | 0 of 2 | failover | pause (fenced) |\n",
-		"| **redisson** | 1 of 2 | kill\\_holder |  |\n",
-		"| **redlock** | 1 of 1 |  |  |\n",
-		"\n| one master | set-nx | set-nx-fenced |\n| --- | --- | --- |\n| failover | ● 3/5 2.0 s | ● 3/5 2.0 s |\n| kill\\_holder | ■ 3/5 2.0 s |  |\n| pause | ◐ 3/5 2.0 s | ◐ 3/5 2.0 s fenced |\n\n",
-		"\n| one master, Redisson's | redisson |\n| --- | --- |\n| failover | ○ 0/5 |\n| kill\\_holder | ● 3/5 2.0 s **✗** |\n\n",
-		"\n| several masters | redlock |\n| --- | --- |\n| failover | ○ 0/5 |\n| pause | – |\n| later | … |\n\n",
-		"no-lock broke in 3 of 3.\n\n○ held",
-	} {
-		i := strings.Index(text[at:], want)
-		if i < 0 {
-			t.Fatalf("%q is not there, or not in its place, in\n%s", want, text)
-		}
-		at += i
+	want := `| scenario | no-lock | set-nx | set-nx-fenced | redisson | redlock |
+| --- | --- | --- | --- | --- | --- |
+| kill\_holder | ● 3/5 2.0 s | ■ 3/5 2.0 s |  | ● 3/5 2.0 s **✗** |  |
+| failover | ● 3/5 2.0 s | ● 3/5 2.0 s | ● 3/5 2.0 s | ○ 0/5 | ○ 0/5 |
+| pause | ● 3/5 2.0 s | ◐ 3/5 2.0 s | ◐ 3/5 2.0 s fenced |  | – |
+| later |  |  |  |  | … |
+
+○ held`
+	if !strings.Contains(text, want) {
+		t.Fatalf("%q is not in\n%s", want, text)
 	}
 	// No table is wider than a page.
 	wide := rows(row("x"))
@@ -752,8 +745,8 @@ func TestMatrixSummary(t *testing.T) {
 			t.Errorf("a line has %d cells: %s", n-1, line)
 		}
 	}
-	if n := strings.Count(b.String(), "ttl="); n != 2*20 {
-		t.Errorf("20 locks are named %d times, want each in a table and above them", n)
+	if n := strings.Count(b.String(), "ttl="); n != 20 {
+		t.Errorf("20 locks are named %d times, want each in one table", n)
 	}
 }
 

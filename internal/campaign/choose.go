@@ -242,22 +242,6 @@ func (all Choices) Fit(w world.World) error {
 	return nil
 }
 
-// Groups returns the headings of the catalog for locks.
-func (all Choices) Groups() map[string]string {
-	of, groups := map[string]string{}, map[string]string{}
-	for _, l := range catalog.All() {
-		of[l.Name] = l.Group
-	}
-	for _, c := range all {
-		for _, u := range c.use {
-			if g := of[u.Use]; g != "" {
-				groups[u.Name] = g
-			}
-		}
-	}
-	return groups
-}
-
 // Doing returns the function that does the runs in a world, with a number of locks at the same time.
 func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) Do {
 	return func(ctx context.Context, r Run, into string) error {

@@ -142,8 +142,8 @@ func TestJudgeAsExpected(t *testing.T) {
 	if a.ExitCode() != report.ExitExpected || len(s.runs) != 10 {
 		t.Errorf("exit %d after %v", a.ExitCode(), s.runs)
 	}
-	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| failover | ✓ 3 of 3 | ✓ 2 of 2 |",
-		"## Verdicts in world sim", "| failover | ○ 0/12 | ● 3/12 1.0 s |", "no-lock broke in 2 of 2 · in-process held in 2 of 2", "## Verdicts in world local"}
+	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| scenario | no-lock | in-process | good | bad |",
+		"| failover · sim | ● 12/12 2.5 s | ○ 0/12 | ○ 0/12 | ● 3/12 1.0 s |", "| failover · local | ● 8/8 2.5 s |"}
 	has(t, a.Dir, wants...)
 	// The results on disk are the same, even without the results of the runs.
 	for name := range folders(t, a.Dir) {
@@ -169,7 +169,7 @@ func TestJudgeOneOddSeed(t *testing.T) {
 	if a.ExitCode() != report.ExitUnexpected {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, a.Dir, "not as expected", "| failover | ✗ 2 of 3 |", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
+	has(t, a.Dir, "not as expected", "3 run, 2 of these as expected", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
 }
 
 // A rate is judged over all seeds: three runs that are each as expected may together exceed the rate.
@@ -179,7 +179,7 @@ func TestJudgeRate(t *testing.T) {
 	if got := a.Worlds[0].Rows[0]; a.ExitCode() != report.ExitUnexpected || got.asExpected() != 3 || len(got.Rates) != 1 {
 		t.Errorf("exit %d, %+v", a.ExitCode(), got)
 	}
-	has(t, a.Dir, "| failover | ✗ 3 of 3, rate |", "all seeds together: bad: ")
+	has(t, a.Dir, "3 run, 3 of these as expected", "12/12 2.5 s **✗** |", "all seeds together: bad: ")
 }
 
 func TestJudgeUndecidedAndFailed(t *testing.T) {
@@ -200,7 +200,7 @@ func TestJudgeUndecidedAndFailed(t *testing.T) {
 		if a.ExitCode() != c.code {
 			t.Errorf("%s: exit %d, want %d", c.want, a.ExitCode(), c.code)
 		}
-		has(t, a.Dir, c.want, "✗ 1 of 2")
+		has(t, a.Dir, c.want, "2 run, 1 of these as expected")
 	}
 }
 
@@ -222,7 +222,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 	if a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, a.Dir, "as expected, but not all runs were done", "| failover | … 1 of 1, 1 not run | … 0 of 3 run | … 2 of 2, 1 not run |",
+	has(t, a.Dir, "as expected, but not all runs were done", "- failover, steady, world sim: 1 of 2 runs not run: ",
 		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 3m0s was spent")
 
 	// It continues where it stopped.

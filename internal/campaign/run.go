@@ -231,7 +231,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) {
 	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
 	parts := []string{report.OneLine(j.Scenario)}
 	for l := range row.Result.All() {
-		c := t.cellOf(line{&row, t.world, j.Scenario}, l)
+		c := t.cellOf(line{&row, j.Scenario}, l)
 		text := c.Sign + " " + l.Lock
 		if c.Rate != "" {
 			text += " " + c.Rate

@@ -10,19 +10,14 @@ import (
 	"lockbench/internal/report"
 )
 
-// Screen returns the final output: for one world the verdicts, for several worlds the numbers of runs as expected, and
-// then unexpected results and missing runs.
+// Screen returns the final output: the verdicts, unexpected results and missing runs.
 func (c *Campaign) Screen(columns int) []string {
-	var text []string
-	if len(c.Worlds) > 1 {
-		text = append(aligned(c.overview()), "", overviewKey, "")
-	} else {
-		text = c.heatMaps(columns)
-	}
+	rows := c.lines()
+	text := c.table(rows).screen(columns)
 	for _, why := range c.notRun() {
 		text = append(text, "Not run: "+why)
 	}
-	for _, r := range c.lines() {
+	for _, r := range rows {
 		for _, l := range r.wrong() {
 			text = append(text, fmt.Sprintf("%s %s, %s", l.Mark(), r.name, l.Remark()))
 		}
@@ -30,92 +25,39 @@ func (c *Campaign) Screen(columns int) []string {
 	return append(text, c.Counts())
 }
 
-// heatMaps returns the tables of verdicts with their legend.
-func (c *Campaign) heatMaps(columns int) []string {
+// screen returns the table with its legend, divided into tables that are not wider than the screen.
+func (t table) screen(columns int) []string {
 	var text []string
-	rows := c.lines()
-	for _, of := range groups(c.columns(rows)) {
-		if of[0].Control {
-			continue
-		}
-		for len(of) > 0 {
-			var table []string
-			n := 0
-			for ; n < len(of); n++ {
-				wider := aligned(c.heat(rows, of[0].group.name, of[:n+1], wrongSign))
-				if n > 0 && slices.ContainsFunc(wider, func(line string) bool { return utf8.RuneCountInString(line) > columns }) {
-					break
-				}
-				table = wider
+	for from := 0; from < len(t.Locks); {
+		to := from + 1
+		part := aligned(t.text(from, to, wrongSign))
+		for ; to < len(t.Locks); to++ {
+			wider := aligned(t.text(from, to+1, wrongSign))
+			if slices.ContainsFunc(wider, func(line string) bool { return utf8.RuneCountInString(line) > columns }) {
+				break
 			}
-			of = of[n:]
-			text = append(append(text, table...), "")
+			part = wider
 		}
+		text, from = append(append(text, part...), ""), to
 	}
 	if len(text) == 0 {
 		return nil
 	}
-	seen, wrong := map[string]bool{}, false
-	for _, r := range rows {
-		for i := range r.Result.Locks {
-			cell := c.cellOf(r, &r.Result.Locks[i])
-			seen[cell.Key], wrong = true, wrong || cell.Wrong
-		}
-	}
 	var means []string
 	for _, look := range looks {
-		if seen[look.key] {
+		if t.has(func(c cell) bool { return c.Key == look.key }) {
 			means = append(means, look.sign+" "+look.word)
 		}
 	}
-	if wrong {
+	if t.has(func(c cell) bool { return c.Wrong }) {
 		means = append(means, wrongSign+" not what the scenario expects")
 	}
 	return append(text, strings.Join(means, " · "), "")
 }
 
-// overviewKey is the legend of the overview.
-const overviewKey = "Runs as expected, of the runs that were done. ✓ complete · ✗ not as expected · … incomplete · – the world cannot"
-
-// overview returns a row for each scenario with its result in each world.
-func (c *Campaign) overview() [][]string {
-	all := [][]string{{"scenario"}}
-	for i, w := range c.Worlds {
-		all[0] = append(all[0], w.World)
-		for _, r := range w.Rows {
-			at := slices.IndexFunc(all, func(row []string) bool { return row[0] == r.Scenario })
-			if at < 0 {
-				at = len(all)
-				all = append(all, append([]string{r.Scenario}, make([]string, len(c.Worlds))...))
-			}
-			all[at][i+1] = r.inShort()
-		}
-	}
-	return all
-}
-
-// inShort returns a row in a few words.
-func (r *Row) inShort() string {
-	text := fmt.Sprintf("%d of %d", r.asExpected(), len(r.Runs))
-	switch {
-	case r.Unable() != "":
-		return "–"
-	case len(r.Runs) == 0:
-		return fmt.Sprintf("… 0 of %d run", r.wanted())
-	case len(r.Odd)+len(r.Rates) > 0:
-		text = "✗ " + text
-	case r.complete():
-		return "✓ " + text
-	default:
-		text = "… " + text
-	}
-	if len(r.Rates) > 0 {
-		text += ", rate"
-	}
-	if !r.complete() {
-		text += fmt.Sprintf(", %d not run", r.wanted()-len(r.Runs))
-	}
-	return text
+// has reports whether any cell has a property.
+func (t table) has(property func(cell) bool) bool {
+	return slices.ContainsFunc(t.Rows, func(r tableRow) bool { return slices.ContainsFunc(r.Cells, property) })
 }
 
 // gathered are texts with the scenarios to which they apply, in order.

@@ -69,28 +69,10 @@ func (c *Campaign) summary(w io.Writer) error {
 	}
 	section("Not as expected, each with the command that repeats it", odd)
 	section("Not run", notRun)
-	if len(c.Worlds) > 1 || c.Seeds != "" {
-		add("## Runs\n\n")
-		markdownTable(add, c.overview())
-		add(overviewKey + "\n\n")
-	}
-	for i := range c.Worlds {
-		rows := c.Worlds[i].lines()
-		if len(rows) == 0 {
-			continue
-		}
-		add("## Verdicts in world " + c.Worlds[i].World + "\n\n")
-		c.trusted(add, rows)
-		for _, of := range groups(c.columns(rows)) {
-			if of[0].Control {
-				continue // a sentence below
-			}
-			for part := range slices.Chunk(of, columnsMax) {
-				markdownTable(add, c.heat(rows, of[0].group.name, part, "**"+wrongSign+"**"))
-			}
-		}
-		if text := c.controls(rows); text != "" {
-			add(text + "\n\n")
+	if t := c.table(c.lines()); len(t.Locks) > 0 {
+		add("## Verdicts\n\n")
+		for at := 0; at < len(t.Locks); at += columnsMax {
+			markdownTable(add, t.text(at, min(at+columnsMax, len(t.Locks)), "**"+wrongSign+"**"))
 		}
 	}
 	section("Where and with what", from)
@@ -100,41 +82,6 @@ func (c *Campaign) summary(w io.Writer) error {
 	b.WriteString(key + "\n\n" + foot)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// trusted writes a line for each lock with the scenarios in which it held and broke.
-func (c *Campaign) trusted(add func(string), rows []line) {
-	all := c.trust(rows)
-	if len(all) == 0 {
-		return
-	}
-	titles := []string{"lock", "○ held in", "● ■ broke under, its own fault", "◐ overstayed under, as every lease does", "? ! undecided"}
-	if !slices.ContainsFunc(all, func(t trust) bool { return len(t.Unsure) > 0 }) {
-		titles = titles[:4]
-	}
-	add(report.MarkdownHead(titles))
-	for _, t := range all {
-		overstay := slices.Clone(t.Overstay)
-		for _, name := range t.Fenced {
-			overstay = append(overstay, name+" (fenced)")
-		}
-		held := ""
-		if t.Tried > 0 {
-			held = fmt.Sprintf("%d of %d", len(t.Held), t.Tried)
-		}
-		cells := []string{"**" + report.MarkdownText(t.Lock) + "**", held, names(t.Broken), names(overstay), names(t.Unsure)}
-		add(report.MarkdownRow(cells[:len(titles)]))
-	}
-	add("\n")
-}
-
-// names returns a list of scenarios for a cell.
-func names(all []string) string {
-	safe := make([]string, len(all))
-	for i, name := range all {
-		safe[i] = report.MarkdownText(name)
-	}
-	return strings.Join(safe, ", ")
 }
 
 // markdownTable writes a table whose first row is the head. The names in its first row and column can be any text.
@@ -152,76 +99,4 @@ func markdownTable(add func(string), table [][]string) {
 		add(report.MarkdownHead(row))
 	}
 	add("\n")
-}
-
-// heat returns the heat map of some locks, with the rows that run any of them.
-func (c *Campaign) heat(rows []line, title string, of []column, wrong string) [][]string {
-	head := []string{title}
-	for _, column := range of {
-		head = append(head, column.Name)
-	}
-	table := [][]string{head}
-	for _, r := range rows {
-		row, any := []string{r.name}, false
-		for _, column := range of {
-			text := ""
-			if l := r.Result.Find(column.Name); l != nil {
-				text, any = c.cellOf(r, l).short(wrong), true
-			}
-			row = append(row, text)
-		}
-		if any {
-			table = append(table, row)
-		}
-	}
-	return table
-}
-
-// wrongSign marks a cell that is not as expected.
-const wrongSign = "✗"
-
-// short returns a cell as symbols without line breaks.
-func (c cellView) short(wrong string) string {
-	text := c.Sign
-	if c.Rate != "" {
-		text += " " + c.Rate
-	}
-	if c.After != "" {
-		text += " " + strings.TrimPrefix(c.After, "after ")
-	}
-	if c.Fenced {
-		text += " fenced"
-	}
-	if c.Wrong {
-		text += " " + wrong
-	}
-	return text
-}
-
-// controls describes the results of locks without servers in a sentence.
-func (c *Campaign) controls(rows []line) string {
-	var said []string
-	for _, t := range c.tally(rows) {
-		if !t.Control {
-			continue
-		}
-		held, unsure := len(t.Held), len(t.Unsure)
-		text := report.MarkdownText(t.Lock)
-		switch broke := t.Tried - held - unsure; {
-		case t.Tried == 0:
-			text += " could not run"
-		case broke == 0:
-			text += fmt.Sprintf(" held in %d of %d", held, t.Tried)
-		default:
-			text += fmt.Sprintf(" broke in %d of %d", broke, t.Tried)
-		}
-		if unsure > 0 {
-			text += fmt.Sprintf(" and was undecided in %d", unsure)
-		}
-		said = append(said, text)
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return "Controls, locks without servers that test lockbench itself: " + strings.Join(said, " · ") + "."
 }

@@ -1,0 +1,218 @@
+package campaign
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockbench/internal/regular"
+	"lockbench/internal/report"
+	"lockbench/internal/report/page"
+	"lockbench/internal/stats"
+	"lockbench/locks"
+)
+
+// table has the verdicts of all locks in all rows. The page, the summary and the screen show it.
+type table struct {
+	Locks []column
+	Rows  []tableRow // rows that are not as expected come first
+}
+
+// column is a lock. Locks of one kind are in adjacent columns, because users choose between them.
+type column struct {
+	Name string
+	Kind kind
+}
+
+// kind is a kind of lock.
+type kind int
+
+// The kinds in the order of the columns.
+const (
+	control kind = iota
+	oneServer
+	severalServers
+)
+
+func (k kind) String() string { return []string{"controls", "one server", "several servers"}[k] }
+
+// kindOf returns the kind of a lock. A lock that did not run counts as a lock on one server.
+func kindOf(l *report.Lock) kind {
+	switch {
+	case l.Control():
+		return control
+	case l.Topology == locks.Independent:
+		return severalServers
+	}
+	return oneServer
+}
+
+// tableRow is a row with its name and a cell for each lock.
+type tableRow struct {
+	Scenario, About string
+	First           string // the first sentence explains the name
+	Cells           []cell
+}
+
+// cell is the result of a lock in a row.
+type cell struct {
+	Key    string // its look; empty if the scenario does not run the lock
+	Sign   string // shown so that colour is not needed
+	Rate   string // 3/3
+	Word   string
+	After  string // median time to the first violation
+	Href   string
+	Told   string
+	Wrong  bool
+	Fenced bool // an overstay whose stale writes the fence refused
+	Calm   bool // a control with the expected result
+}
+
+// looks are the looks of cells in the order of the legend: the symbols and the short names of the classes.
+var looks = []struct{ key, sign, word string }{
+	{"valid", "○", "held"}, {"overstay", "◐", "overstay"}, {"double-grant", "●", "double grant"}, {"broken", "■", "broke"},
+	{"stale-write", "◔", "stale write"}, {"undetermined", "◕", "two held"}, {"unknown", "?", "undecided"}, {"failed", "!", "failed"},
+	{"none", "–", "n/a"}, {"notrun", "…", "not run"},
+}
+
+// wrongSign marks a cell that is not as expected.
+const wrongSign = "✗"
+
+// table returns the verdicts of rows.
+func (c *Campaign) table(rows []line) table {
+	var t table
+	for _, r := range rows {
+		for l := range r.Result.All() {
+			k := slices.IndexFunc(t.Locks, func(c column) bool { return c.Name == l.Lock })
+			if k < 0 {
+				t.Locks = append(t.Locks, column{l.Lock, kindOf(l)})
+			} else if l.Topology != "" { // it ran, so its kind is known
+				t.Locks[k].Kind = kindOf(l)
+			}
+		}
+	}
+	slices.SortStableFunc(t.Locks, func(a, b column) int { return cmp.Compare(a.Kind, b.Kind) })
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b line) int { return cmp.Compare(min(len(b.wrong()), 1), min(len(a.wrong()), 1)) })
+	for _, r := range rows {
+		row := tableRow{Scenario: r.name, About: strings.Join(strings.Fields(r.About), " ")}
+		row.First, _, _ = strings.Cut(row.About, ". ")
+		for _, lock := range t.Locks {
+			if l := r.Result.Find(lock.Name); l != nil {
+				row.Cells = append(row.Cells, c.cellOf(r, l))
+			} else {
+				row.Cells = append(row.Cells, cell{Told: "not in this scenario"})
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// text returns the columns from one to another, and the rows that have any of these locks.
+func (t table) text(from, to int, wrong string) [][]string {
+	head := []string{"scenario"}
+	for _, lock := range t.Locks[from:to] {
+		head = append(head, lock.Name)
+	}
+	all := [][]string{head}
+	for _, r := range t.Rows {
+		row, any := []string{r.Scenario}, false
+		for _, c := range r.Cells[from:to] {
+			row, any = append(row, c.short(wrong)), any || c.Key != ""
+		}
+		if any {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// short returns a cell as symbols without line breaks.
+func (c cell) short(wrong string) string {
+	words := []string{c.Sign, c.Rate, c.After, "", ""}
+	if c.Fenced {
+		words[3] = "fenced"
+	}
+	if c.Wrong {
+		words[4] = wrong
+	}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+}
+
+func (c *Campaign) cellOf(r line, l *report.Lock) cell {
+	v := cell{Key: l.Look()}
+	if len(r.Runs) == 0 {
+		v.Key = "notrun"
+	}
+	v.Calm = len(r.Runs) > 0 && l.Calm()
+	for _, look := range looks {
+		if look.key == v.Key {
+			v.Sign, v.Word = look.sign, look.word
+		}
+	}
+	v.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
+	v.Told = r.name + ", " + l.Lock + ": " + l.Found()
+	switch {
+	case len(r.Runs) == 0:
+		v.Told = r.name + ", " + l.Lock + ": " + r.notRun()
+	case l.Unsupported != "":
+		v.Told = l.Lock + " cannot run here: " + report.OneLine(l.Unsupported)
+	case l.Rate != nil:
+		v.Rate = fmt.Sprintf("%d/%d", l.ViolatingEpisodes, l.Episodes)
+		v.Told += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
+		if after, ok := stats.Median(l.ViolationAfterS); ok {
+			v.After = strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // no line break before the unit
+			v.Told += ", first after " + report.Seconds(after) + " (median)"
+		}
+		if l.LostUpdates > 0 {
+			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
+		}
+	}
+	if l.Standing() == report.Fenced {
+		v.Word, v.Fenced = "overstay, fenced", true
+		v.Told += "; its fence protected the resource"
+	}
+	if l.Why != "" && len(r.Runs) > 0 {
+		v.Told += "; " + report.OneLine(l.Why)
+	}
+	if v.Wrong {
+		v.Told += "; expected " + l.Expected
+	}
+	for _, ran := range r.runsOf(l.Lock) {
+		if v.Href = c.href(ran, page.Anchor(l.Lock)); v.Href != "" {
+			break
+		}
+	}
+	return v
+}
+
+// wrong returns the locks of a row that ran and are not as expected.
+func (r *Row) wrong() []*report.Lock {
+	var all []*report.Lock
+	for i := range r.Result.Locks {
+		if l := &r.Result.Locks[i]; len(r.Runs) > 0 && l.Odd() {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// href returns a link to a lock on the page of a run. If the run has no page, it links to its summary. If nothing of the
+// run was kept, it returns "".
+func (c *Campaign) href(ran Ran, anchor string) string {
+	for _, file := range []string{page.File, report.SummaryFile} {
+		if !regular.Is(filepath.Join(c.Dir, filepath.FromSlash(ran.Dir), file)) {
+			continue
+		}
+		link := page.Href(path.Join(ran.Dir, file))
+		if file == page.File && anchor != "" {
+			link += "#" + anchor
+		}
+		return link
+	}
+	return ""
+}
