@@ -150,7 +150,7 @@ func TestCheckAfterOverrides(t *testing.T) {
 		want   string
 	}{
 		"ttl": {func(s *Scenario) { s.Workload.TTL = 5500e6 },
-			"failover: step 2 asks for a hold of up to 7s, which does not fit into the ttl of 5.5s; clients must release within their lease"},
+			"failover: the hold of step 2 of up to 7s does not fit into the ttl of 5.5s; clients must release within their lease"},
 		"long ttl": {func(s *Scenario) { s.Workload.TTL = 10e9 },
 			"failover: step 2 restarts a master without its data while leases of redlock last, and the master grants them again" +
 				"; restart it later, or say `early: true` if that is what the scenario shows"},

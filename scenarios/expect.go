@@ -16,8 +16,6 @@ const (
 	Unjudged = "unjudged"
 )
 
-var verdicts = []string{Valid, Violated, Unknown, Unjudged}
-
 // Figures are the names of limits: the longest time without a grant, and the latency of acquires.
 var Figures = []string{"outage", "p50", "p99", "max"}
 

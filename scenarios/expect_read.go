@@ -9,11 +9,11 @@ import (
 	"lockbench/locks/catalog"
 )
 
-// classes returns the classes of violations, from mildest to worst.
-func classes() []string {
-	var list []string
+// judgements returns all that an expectation may say: a verdict, and after `violated` perhaps a class.
+func judgements() []string {
+	list := []string{Valid, Violated, Unknown, Unjudged}
 	for c := checker.StaleWrite; c <= checker.DoubleGrant; c++ {
-		list = append(list, c.String())
+		list = append(list, Violated+" "+c.String())
 	}
 	return list
 }

@@ -196,7 +196,7 @@ func TestParseExpectation(t *testing.T) {
 		" violated overstay":                    {"violated overstay", ""},
 		"{verdict: valid, limits: {p99: 50ms}}": {"valid, p99 at most 50ms", ""},
 		"vaild":                                 {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},
-		"set-nx":                                {err: `--expect: no verdict is named "set-nx"; known are valid, violated, unknown, unjudged`},
+		"set-nx":                                {err: `--expect: no verdict is named "set-nx"; known are valid, violated, unknown, unjudged, violated stale-write, violated overstay, violated undetermined, violated double-grant`},
 		"":                                      {err: `--expect: a value is missing; write it, or remove the key`},
 		"{verdict: vaild":                       {err: `--expect: invalid YAML: could not find flow mapping end token '}'`},
 		"{verdict: vaild}":                      {err: `--expect: no verdict is named "vaild"; did you mean "valid"?`},

@@ -200,7 +200,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	if u.Own() {
 		return
 	}
-	if _, err := lock.New(u.Options); err != nil && (lock.Library == nil || !errors.Is(err, locks.ErrUnsupported)) {
+	if _, err := lock.New(u.Options); err != nil && !errors.Is(err, locks.ErrUnsupported) {
 		r.checked(path, at, err)
 	}
 }

@@ -217,17 +217,15 @@ func singleStores(of *service.Service) []locks.Topology {
 
 // majority reads `independent` or `{independent: 3}`.
 func (r *reader) majority(t *Topology, e entry) {
-	check := func(w word) {
-		if w.text != string(locks.Independent) {
-			r.fail(w.at, "majority locks run on independent masters: `independent`, or `{independent: 3}`", "a majority lock has no topology %q", w.text)
-		}
-	}
+	known := []locks.Topology{locks.Independent}
 	if !isMap(e.value) {
-		check(r.text(e))
+		t.Majority = scalar(r, e, oneOf(known, "a majority lock has no topology %q"))
 		return
 	}
 	r.each(r.entries(e.value, e.path, "majority"), func(e entry) {
-		check(e.key)
+		if locks.Topology(e.key.text) != locks.Independent {
+			r.unknown(e.key, names(known, plain), "a majority lock has no topology %q", e.key.text)
+		}
 		t.Masters = scalar(r, e, parseCount)
 	})
 }

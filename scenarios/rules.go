@@ -8,6 +8,7 @@ import (
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
+	"lockbench/nemesis"
 )
 
 // breach is a broken rule between several values.
@@ -85,32 +86,27 @@ func (s *Scenario) mastersMin() int {
 // itself would cause an overstay of every lock.
 func (s *Scenario) leases() []breach {
 	var list []breach
-	check := func(w Workload, of string, at ...string) {
-		if w.TTL == 0 { // renewed for as long as it is held
-			return
-		}
-		if w.Hold.To >= w.TTL {
-			list = append(list, breach{
-				at:   append(at, "workload/hold", "workload/ttl", "workload"),
-				text: fmt.Sprintf("a hold of up to %v does not fit into the ttl of %v%s", w.Hold.To, w.TTL, of),
-				hint: "clients must release within their lease",
-			})
-		}
-		for i, step := range s.Faults {
-			if step.Hold != nil && step.Hold.To >= w.TTL {
+	check := func(w Workload, of, at string) {
+		fits := func(hold nemesis.Range, what, key string) {
+			if w.TTL > 0 && hold.To >= w.TTL { // a ttl of 0 is renewed for as long as it is held
 				list = append(list, breach{
-					at:   append(at, fmt.Sprintf("faults/%d/hold", i), "workload/ttl", "faults"),
-					text: fmt.Sprintf("step %d asks for a hold of up to %v, which does not fit into the ttl of %v%s", i+1, step.Hold.To, w.TTL, of),
+					at:   []string{at, key, "workload/ttl", "workload"},
+					text: fmt.Sprintf("%s of up to %v does not fit into the ttl of %v%s", what, hold.To, w.TTL, of),
 					hint: "clients must release within their lease",
 				})
 			}
 		}
+		fits(w.Hold, "a hold", "workload/hold")
+		for i, step := range s.Faults {
+			if step.Hold != nil {
+				fits(*step.Hold, fmt.Sprintf("the hold of step %d", i+1), fmt.Sprintf("faults/%d/hold", i))
+			}
+		}
 	}
-	check(s.Workload, "")
+	check(s.Workload, "", "")
 	for i, u := range s.Locks {
 		if u.TTL != nil || u.Hold != nil {
-			w := s.WorkFor(u)
-			check(w, " of "+u.Name, fmt.Sprintf("locks/%d", i))
+			check(s.WorkFor(u), " of "+u.Name, fmt.Sprintf("locks/%d", i))
 		}
 	}
 	return list

@@ -67,7 +67,7 @@ func schemaOf() object {
 		"step":        s.step(),
 		"random":      s.object(nemesis.RandomKeys),
 		"expectation": s.expectation(),
-		"verdict":     s.verdict(),
+		"verdict":     object{"enum": judgements()},
 		"role":        object{"anyOf": []any{object{"enum": names(roles(), roleName)}, object{"type": "string", "pattern": "^" + s.role() + "$"}}},
 		"link":        object{"type": "string", "pattern": "^" + s.role() + " *<?-> *" + s.role() + "$"},
 	}
@@ -279,14 +279,6 @@ func (s schema) expectation() object {
 		}
 	}
 	return object{"anyOf": []any{refer("verdict"), s.object(keys)}}
-}
-
-func (s schema) verdict() object {
-	all := slices.Clone(verdicts)
-	for _, class := range classes() {
-		all = append(all, Violated+" "+class)
-	}
-	return object{"enum": all}
 }
 
 // role is the text of one or several roles.
