@@ -83,57 +83,9 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 }
 
 func (f *conformFlags) run(c *cobra.Command, args []string) error {
-	if err := f.notEmpty(c); err != nil {
-		return err
-	}
-	if dir := filepath.Dir(f.junit); f.junit != "" {
-		if _, err := os.Stat(dir); err != nil {
-			return usagef("--junit %s: there is no folder %s; make it first", f.junit, dir)
-		}
-	}
-	use, err := conformUse(args, c.ArgsLenAtDash() >= 0)
+	s, err := f.prepare(c, args)
 	if err != nil {
 		return err
-	}
-	s := &conformed{use: use, warn: sayTo(c.ErrOrStderr())}
-	if f.named() && !c.Flags().Changed("world") {
-		f.world = "auto"
-	}
-	o, err := f.where(c)
-	if err != nil {
-		return err
-	}
-	if o.External != nil {
-		s.seed = uint64(rand.Uint32())
-	}
-	guest := use.Own()
-	if !guest {
-		s.entry, _ = catalog.Find(use.Use) // ParseLock has found it
-		if s.entry.Service != "" {
-			o.Services = []string{s.entry.Service}
-		}
-		s.use.Options = s.entry.Conform()
-		maps.Copy(s.use.Options, use.Options)
-		if err := s.place(f.topologies, o.External); err != nil {
-			return err // before a world is picked: wrong usage starts nothing
-		}
-	}
-	if s.world, _, err = run.Pick(c.Context(), f.world, o); err != nil {
-		return err
-	}
-	served, err := run.Serve([]scenarios.LockUse{s.use}, s.world)
-	if err != nil {
-		return err
-	}
-	if s.use = served[0]; s.use.Own() {
-		if err := s.meet(c.Context()); err != nil {
-			return err
-		}
-	}
-	if guest {
-		if err := s.place(f.topologies, o.External); err != nil {
-			return err
-		}
 	}
 	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, World: s.world.Name()}
 	for _, t := range s.entry.Topologies {
@@ -153,11 +105,66 @@ func (f *conformFlags) run(c *cobra.Command, args []string) error {
 	switch {
 	case slices.ContainsFunc(r.Topologies, func(on conformOn) bool { return on.LeftOut == "" }):
 		return exitWith(r.exitCode())
-	case guest: // it says so itself
+	case s.use.Own() && s.entry.Library == nil: // a guest says so itself
 		s.warn(fmt.Sprintf("no rules were run: %s runs on no topology of world %s", r.Lock, r.World))
 		return exitWith(report.ExitUnknown)
 	}
 	return usagef("world %s has none of the topologies that %s runs on; name another one with --world", r.World, r.Lock)
+}
+
+// prepare finds the lock, its world and its topologies.
+func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, error) {
+	if err := f.notEmpty(c); err != nil {
+		return nil, err
+	}
+	if dir := filepath.Dir(f.junit); f.junit != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, usagef("--junit %s: there is no folder %s; make it first", f.junit, dir)
+		}
+	}
+	use, err := conformUse(args, c.ArgsLenAtDash() >= 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &conformed{use: use, warn: sayTo(c.ErrOrStderr())}
+	if f.named() && !c.Flags().Changed("world") {
+		f.world = "auto"
+	}
+	o, err := f.where(c)
+	if err != nil {
+		return nil, err
+	}
+	if o.External != nil {
+		s.seed = uint64(rand.Uint32())
+	}
+	guest := use.Own()
+	if !guest {
+		s.entry, _ = catalog.Find(use.Use) // ParseLock has found it
+		if s.entry.Service != "" {
+			o.Services = []string{s.entry.Service}
+		}
+		s.use.Options = s.entry.Conform()
+		maps.Copy(s.use.Options, use.Options)
+		if err := s.place(f.topologies, o.External); err != nil {
+			return nil, err // before a world is picked: wrong usage starts nothing
+		}
+	}
+	if s.world, _, err = run.Pick(c.Context(), f.world, o); err != nil {
+		return nil, err
+	}
+	served, err := run.Serve([]scenarios.LockUse{s.use}, s.world)
+	if err != nil {
+		return nil, err
+	}
+	if s.use = served[0]; s.use.Own() {
+		if err := s.meet(c.Context()); err != nil {
+			return nil, err
+		}
+	}
+	if guest {
+		err = s.place(f.topologies, o.External)
+	}
+	return s, err
 }
 
 // conformUse returns the lock: the words of a command after a dash, or a lock as in `run --locks`.

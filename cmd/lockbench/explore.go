@@ -80,9 +80,6 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if err != nil {
 		return x, err
 	}
-	if use.Command != "" {
-		return x, usagef("--lock: %q is a guest of your own, a process whose time cannot be simulated; use lockbench run", lock)
-	}
 	if err := inRange(c, "parallel", parallel, 1, math.MaxInt); err != nil {
 		return x, err
 	}
@@ -109,11 +106,8 @@ func seedRange(text string) (from, to uint64, err error) {
 	}
 	from, errA := strconv.ParseUint(strings.TrimSpace(a), 10, 63)
 	to, errB := strconv.ParseUint(strings.TrimSpace(b), 10, 63)
-	switch {
-	case errA != nil || errB != nil:
-		return 0, 0, usagef("--seeds: %q is not a range of seeds; write A..B with whole numbers, such as 1..200", text)
-	case to < from:
-		return 0, 0, usagef("--seeds: %q is empty: it ends before it begins; did you mean %d..%d?", text, to, from)
+	if errA != nil || errB != nil || to < from {
+		return 0, 0, usagef("--seeds: %q is not a range of seeds; write A..B with whole numbers, the smaller one first, such as 1..200", text)
 	}
 	return from, to, nil
 }
@@ -144,8 +138,7 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 	switch {
 	case errors.Is(err, world.ErrUnsupportedHere):
 		_, why, _ := strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
-		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run %s --world local --locks %s",
-			why, shellword.Quote(x.Job.Scenario.Name), shellword.Quote(x.Job.Scenario.Locks[0].Name))
+		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run --world local", why)
 	case err != nil:
 		return err
 	}
