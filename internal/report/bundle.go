@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -107,11 +106,7 @@ func (b *Bundle) LinkLatest() error {
 	temp := link + "." + strconv.Itoa(os.Getpid()) + ".tmp"
 	_ = os.Remove(temp) // a process that died here may have had the same ID
 	if err := os.Symlink(target, temp); err != nil {
-		note := ""
-		if runtime.GOOS == "windows" {
-			note = " (Windows allows links in developer mode only)"
-		}
-		return fmt.Errorf("point %s at this run: %w%s; the run itself is in %s", link, err, note, b.Dir)
+		return fmt.Errorf("point %s at this run: %w; the run itself is in %s", link, err, b.Dir)
 	}
 	if err := os.Rename(temp, link); err != nil {
 		_ = os.Remove(temp)

@@ -9,6 +9,13 @@ import (
 	"lockbench/internal/stats"
 )
 
+// FiguresKey explains the columns of the figures.
+const FiguresKey = "rate: violated of all episodes, with exact bounds (Clopper-Pearson, 95 %) · " +
+	"to violation: median time from the beginning of an episode · lost of 1000: writes missing at the end · " +
+	"acquire before, during, after: p50 / p99 before the first fault, during a fault, and at all other times · " +
+	"overlap: how long two clients certainly held at once, p50 / max · " +
+	"hand-over: from a release until a waiter has the lock, p50 / p99"
+
 // FigureColumns are the table of the figures that the table of locks leaves out.
 var FigureColumns = []Column{
 	{"LOCK", false, func(l *Lock) string { return OneLine(l.Lock) }},
@@ -26,7 +33,7 @@ var FigureColumns = []Column{
 		return tenth(l.LostPerThousand)
 	}),
 	figure("GRANTS/S", func(l *Lock) string { return tenth(l.GrantsPerSecond) }),
-	figure("ACQUIRE P50/P99 BEFORE", func(l *Lock) string {
+	figure("ACQUIRE BEFORE", func(l *Lock) string {
 		if len(l.AcquireMS) == 0 { // there was no fault
 			return twoMillis(l.LatencyMS, history.Acquire)
 		}
@@ -34,13 +41,13 @@ var FigureColumns = []Column{
 	}),
 	figure("DURING", func(l *Lock) string { return twoMillis(l.AcquireMS, stats.During) }),
 	figure("AFTER", func(l *Lock) string { return twoMillis(l.AcquireMS, stats.After) }),
-	figure("OVERLAP P50/MAX", func(l *Lock) string {
+	figure("OVERLAP", func(l *Lock) string {
 		if o := l.OverlapMS; o != nil {
 			return Millis(o.P50) + " / " + Millis(o.Max)
 		}
 		return missing
 	}),
-	figure("HAND-OVER P50/P99", func(l *Lock) string { return twoMillis(l.LatencyMS, stats.Handoff) }),
+	figure("HAND-OVER", func(l *Lock) string { return twoMillis(l.LatencyMS, stats.Handoff) }),
 }
 
 // figure is a column with a figure of the locks that tried to acquire.

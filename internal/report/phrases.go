@@ -75,46 +75,26 @@ func (s *story) why() string {
 }
 
 func (s *story) whyDoubleGrant() string {
-	l := s.a.lease(s.meets)
-	left := l.deadline - s.at(s.meets)
 	sign := "no sign of loss"
 	if lost := s.a.session.Lost; len(lost) > 0 && lost[0] <= s.meets {
 		sign = "received the notice of loss only afterwards"
 	}
-	var reason string
-	switch {
-	case l.kind == hold.Bounded && left > 0:
-		reason = fmt.Sprintf(" had %s of its lease left and %s", Stamp(left), sign)
-	case l.kind == hold.Bounded:
-		// The lease of a was renewed after b's grant, or b's began earlier.
-		reason = fmt.Sprintf(" and %s both had reason to believe that they held", s.b.name)
-	case l.kind == hold.Renewed:
-		reason = "'s lease was being renewed by its library and there was " + sign
-	case l.kind == hold.NoLease:
-		reason = "'s lock has no lease that could have ended, and it had not released"
-	default:
-		reason = " had not released and had " + sign
+	had := "had the lock"
+	if l := s.a.lease(s.meets); l.kind == hold.Bounded && l.deadline > s.at(s.meets) {
+		had = fmt.Sprintf("had %s of its lease left", Stamp(l.deadline-s.at(s.meets)))
 	}
-	return sentence(s.a.name) + reason + ": the lock was granted twice."
+	return fmt.Sprintf("%s %s and %s: the lock was granted twice.", sentence(s.a.name), had, sign)
 }
 
 func (s *story) whyOverstay() string {
 	late, _ := s.late()
 	work := late.lastWork(s.ends)
 	ended := "'s lease had ended"
-	switch l := late.lease(work); l.kind {
-	case hold.Bounded:
+	if l := late.lease(work); l.kind == hold.Bounded {
 		ended = "'s lease ended at " + Stamp(l.deadline)
-	case hold.Renewed:
-		ended = "'s lease was not renewed any more"
 	}
-	worked := " and it still worked at " + Stamp(s.at(work))
-	if f, paused := s.pauseOf(late); paused && f.Healed >= 0 {
-		worked = "; it was paused until " + Stamp(s.at(f.Healed)) + " and worked on"
-	} else if paused {
-		worked = "; it was paused, and worked on at " + Stamp(s.at(work))
-	}
-	return sentence(late.name) + ended + worked + ". No lease prevents this; a fenced resource can."
+	return fmt.Sprintf("%s%s and it still worked at %s. No lease prevents this; a fenced resource can.",
+		sentence(late.name), ended, Stamp(s.at(work)))
 }
 
 func (s *story) whyUndetermined() string {
@@ -130,21 +110,16 @@ func (s *story) whyUndetermined() string {
 
 func (s *story) whyStaleWrite() string {
 	pos := s.h.Position(s.finding.Event)
-	who, whose, form := "The write", "a later holder's", s.h.At(pos).Resource
+	form := s.h.At(pos).Resource
 	for _, t := range s.holders() {
-		if t.session.Name != s.h.At(pos).Session {
-			whose = t.name + "'s"
-			continue
-		}
-		who = sentence(t.name) + "'s write"
 		if i := slices.IndexFunc(t.session.Ops, func(op history.Op) bool { return op.Return == pos }); i >= 0 {
 			form = s.form(t.session.Ops[i])
 		}
 	}
 	if form == history.Fenced {
-		return fmt.Sprintf("%s came after %s, but its token was not below the highest seen, so the check let it through.", who, whose)
+		return "The token of the write was not below the highest seen, so the check let it through."
 	}
-	return fmt.Sprintf("%s came after %s and the resource does not check tokens.", who, whose)
+	return "The resource does not check tokens."
 }
 
 // sentence begins a sentence with a name.

@@ -19,13 +19,12 @@ type Progress struct {
 	terminal bool
 	columns  int
 
-	mu       sync.Mutex
-	w        io.Writer
-	tick     Tick
-	latest   string
-	violated map[string]bool
-	drawn    bool // the terminal shows a line that the next one replaces
-	done     bool
+	mu     sync.Mutex
+	w      io.Writer
+	tick   Tick
+	latest string
+	drawn  bool // the terminal shows a line that the next one replaces
+	done   bool
 }
 
 // Tick is the state of a run.
@@ -47,8 +46,7 @@ func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 	if columns <= 0 {
 		columns = ScreenWidth
 	}
-	return &Progress{w: w, terminal: terminal, columns: columns,
-		violated: map[string]bool{}}
+	return &Progress{w: w, terminal: terminal, columns: columns}
 }
 
 // Fault shows a fault that takes effect.
@@ -63,11 +61,7 @@ func (p *Progress) Fault(lock, text string) {
 func (p *Progress) Violation(lock, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	again := p.violated[lock]
-	p.violated[lock] = true
-	if !again {
-		p.say(OneLine(lock + ": violated: " + text))
-	}
+	p.say(OneLine(lock + ": violated: " + text))
 }
 
 // Warning shows a problem of a guest in a line that stays.

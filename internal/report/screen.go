@@ -95,7 +95,7 @@ func (s Screen) table(b *bytes.Buffer) {
 			case Columns[j].Title == VerdictTitle:
 				return l.paint()
 			case j == len(Columns)-1:
-				return s.markPaint(l, row[j])
+				return l.markPaint()
 			}
 			return noPaint
 		})
@@ -113,7 +113,7 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 			verdict = word
 		}
 		name := clipMiddle(row[0], s.width()-width(verdict)-width(row[last])-4)
-		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.paint().on(verdict, s.Color)+"  "+s.markPaint(l, row[last]).on(row[last], s.Color))
+		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.paint().on(verdict, s.Color)+"  "+l.markPaint().on(row[last], s.Color))
 		figures := []string{row[1]}
 		for j := 3; j < last; j++ {
 			if row[j] != missing {
@@ -124,14 +124,6 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 			s.line(b, noPaint, "  "+line)
 		}
 	}
-}
-
-// markPaint is the colour of a lock's mark. An expected violation has none, because green would look safe.
-func (s Screen) markPaint(l *Lock, mark string) paint {
-	if l.Verdict == checker.Violated && l.AsExpected && !l.Control() {
-		return noPaint
-	}
-	return markPaint(mark)
 }
 
 // tableWidths are the widths of the columns and of the table.
@@ -145,18 +137,6 @@ func tableWidths(titles []string, rows [][]string) (widths []int, total int) {
 		total += widths[j] + 2
 	}
 	return widths, total - 2
-}
-
-func markPaint(mark string) paint {
-	switch mark {
-	case markExpected:
-		return green
-	case markUnexpected:
-		return red
-	case markUnknown:
-		return yellow
-	}
-	return noPaint
 }
 
 // legend explains the marks that occur and the columns.
@@ -183,7 +163,7 @@ func (s Screen) remarks(b *bytes.Buffer) {
 	}
 	for l := range s.Result.All() {
 		if remark := l.Remark(); remark != "" {
-			mark, p := l.Mark(), markPaint(l.Mark())
+			mark, p := l.Mark(), l.markPaint()
 			if mark == markExpected && l.Verdict == checker.Violated {
 				mark, p = markNote, yellow // a tick would hide the findings
 			}

@@ -38,10 +38,7 @@ func Summary(w io.Writer, r *Result) error {
 	}
 	add(remarks)
 	markdownTable(r, FigureColumns, add)
-	add("rate: violated of all episodes, with exact bounds (Clopper-Pearson, 95 %) · " +
-		"to violation: median time from the beginning of an episode · lost of 1000: writes missing at the end · " +
-		"before, during, after: acquires before the first fault, during a fault, and all others · " +
-		"overlap: how long two clients certainly held at once · hand-over: from a release until a waiter has the lock\n\n")
+	add(FiguresKey + "\n\n")
 	// The counterexample of the screen is the first. Controls that are as expected have none.
 	first := r.FirstViolation()
 	addCounterexample(first, add)

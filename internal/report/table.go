@@ -143,6 +143,14 @@ func (l *Lock) paint() paint {
 	return noPaint
 }
 
+// markPaint is the colour of the mark. An expected violation has none, because green would look safe.
+func (l *Lock) markPaint() paint {
+	if l.AsExpected && l.Word() == l.Verdict.String() && (l.Verdict != checker.Violated || l.Control()) {
+		return green
+	}
+	return Outcomes[l.ExitCode()].paint
+}
+
 // Remark explains an unknown or unexpected verdict, and names further findings. It is empty for most locks.
 func (l *Lock) Remark() string {
 	switch {

@@ -184,8 +184,8 @@ func TestPageInABrowser(t *testing.T) {
 		`client 5, session 5.1 holds "a" from 4.213 s to 4.242 s (released)`,
 	}
 	for _, w := range want {
-		if !slices.ContainsFunc(holds, func(h string) bool { return strings.Contains(h, w) && strings.Contains(h, `"session":`) }) {
-			t.Errorf("no bar says %s, with its event; they say\n%s", w, strings.Join(holds, "\n"))
+		if !slices.ContainsFunc(holds, func(h string) bool { return strings.Contains(h, w) && strings.Contains(h, "\nlines ") }) {
+			t.Errorf("no bar says %s, with its lines; they say\n%s", w, strings.Join(holds, "\n"))
 		}
 	}
 	meets := JS[[]string](t, b, `[...document.querySelectorAll("#lock-set-nx-timeline .overlap title")].map(e=>e.textContent)`)

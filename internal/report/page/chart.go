@@ -10,20 +10,15 @@ import (
 	"lockbench/internal/stats"
 )
 
-// charts are the grants and the latency over the time of a run.
+// charts are the grants and the latency over the time of a run, in shares of width and height.
 type charts struct {
-	Grants, Latency chart
-	Bands           []bar
-	Ticks           []bar
-	Bin             string // the length of one bin
-}
-
-// chart is a chart in shares of its width and height.
-type chart struct {
-	Area  string // the points of the filled area
-	Lines []line
-	Max   string
-	Mid   string
+	Grants                 string // the points of the filled area
+	GrantsMax              string
+	Latency                []line
+	LatencyMax, LatencyMid string
+	Bands                  []bar
+	Ticks                  []bar
+	Bin                    string // the length of one bin
 }
 
 type line struct{ Kind, Points string }
@@ -49,15 +44,16 @@ func newCharts(d *drawer) *charts {
 		y := 100 - 100*b.GrantsPerSecond()/most
 		area += fmt.Sprintf(" %.2f,%.2f %.2f,%.2f", s.at(b.From), y, s.at(b.To), y)
 	}
-	c := &charts{Bin: report.Length((s.To / binsN).Round(time.Millisecond)), Latency: latencyChart(bins, s), Ticks: s.ticks(11, report.Length)}
-	c.Grants = chart{Area: area + " 100,100", Max: report.Count(int(math.Round(most))), Mid: report.Count(int(math.Round(most / 2)))}
+	c := &charts{Grants: area + " 100,100", GrantsMax: report.Count(int(math.Round(most))), Ticks: s.ticks(11, report.Length),
+		Bin: report.Length((s.To / binsN).Round(time.Millisecond))}
+	c.latency(bins, s)
 	c.Bands = fewBars(d.bands(s), s)
 	s.place(c.Bands)
 	return c
 }
 
-// latencyChart has a logarithmic scale of whole decades, because latency during a fault is a hundred times higher.
-func latencyChart(bins []stats.Bin, s scale) chart {
+// latency draws the latency on a logarithmic scale of whole decades, because latency during a fault is a hundred times higher.
+func (c *charts) latency(bins []stats.Bin, s scale) {
 	low, high := math.Inf(1), 0.0
 	for _, b := range bins {
 		if b.Grants > 0 {
@@ -69,7 +65,6 @@ func latencyChart(bins []stats.Bin, s scale) chart {
 	y := func(d time.Duration) float64 {
 		return 100 - 100*(math.Log10(float64(max(d, 10*time.Microsecond)))-low)/(high-low)
 	}
-	var c chart
 	for _, kind := range []string{"p50", "p99"} {
 		var path strings.Builder
 		pen := "M"
@@ -85,11 +80,10 @@ func latencyChart(bins []stats.Bin, s scale) chart {
 			fmt.Fprintf(&path, "%s%.2f,%.2fL%.2f,%.2f", pen, s.at(b.From), y(d), s.at(b.To), y(d))
 			pen = "L"
 		}
-		c.Lines = append(c.Lines, line{kind, path.String()})
+		c.Latency = append(c.Latency, line{kind, path.String()})
 	}
-	c.Max = took(time.Duration(math.Pow(10, high)))
-	c.Mid = took(time.Duration(math.Pow(10, (high+low)/2)))
-	return c
+	c.LatencyMax = took(time.Duration(math.Pow(10, high)))
+	c.LatencyMid = took(time.Duration(math.Pow(10, (high+low)/2)))
 }
 
 func took(d time.Duration) string { return report.Millis(float64(d) / float64(time.Millisecond)) }

@@ -93,16 +93,6 @@ func (d *drawer) clientLanes(s scale, only map[int32]bool) (lanes []lane, left i
 	return lanes, left
 }
 
-// rawEvent is the line of an event in the history.
-func rawEvent(h *history.History, pos int) string {
-	line, err := history.AppendEvent(nil, h.At(pos))
-	if err != nil {
-		return ""
-	}
-	const most = 300
-	return strings.ToValidUTF8(string(line[:min(len(line), most)]), "")
-}
-
 // faultBars are the bars of all faults.
 func faultBars(h *history.History) []bar {
 	var all []bar
@@ -118,7 +108,6 @@ func faultBars(h *history.History) []bar {
 			b.to = h.At(f.Healed).Time
 			b.Told += fmt.Sprintf("\nhealed %s (line %d)", report.Stamp(b.to), h.Line(f.Healed))
 		}
-		b.Told += "\n" + rawEvent(h, cmp.Or(max(f.Bites, 0), f.Begins))
 		all = append(all, b)
 	}
 	return all

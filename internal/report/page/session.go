@@ -51,7 +51,6 @@ func (d *drawer) sessionBars(s *history.Session, in scale) []bar {
 	}
 	if slices.Contains(s.Keys, d.scene.Key) {
 		hold.Kind = "hold"
-		hold.Told += "\n" + rawEvent(h, s.Acquire.Return)
 	}
 	bars := []bar{ask, hold}
 	if d.concerned(s) {

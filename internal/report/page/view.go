@@ -25,6 +25,7 @@ type view struct {
 	About      string
 	Table      table
 	Figures    table
+	FiguresKey string
 	Locks      []Lock
 	NotShown   []string
 	Program    string
@@ -97,6 +98,7 @@ func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 	}
 	v.Facts = facts(r, "took "+report.Seconds(r.DurationS))
 	v.Table, v.Figures = newTable(r, report.Columns), newTable(r, report.FigureColumns)
+	v.FiguresKey = report.FiguresKey
 	for _, row := range v.Table.Rows {
 		mark := &row.Cells[len(row.Cells)-1]
 		mark.Text += map[string]string{"✓": " as expected", "✗": " unexpected", "?": " undecided", "-": ""}[mark.Text]
