@@ -76,26 +76,20 @@ func Results(dir string) ([]*report.Result, error) {
 	return []*report.Result{b.Result}, nil
 }
 
-// origin describes world, seed, version and date of results.
+// origin describes the results of a run or a campaign.
 func origin(all []*report.Result) string {
-	var words [4]gathered
+	if len(all) == 0 {
+		return "nothing"
+	}
+	var worlds []string
 	for _, r := range all {
-		for i, word := range []string{
-			"world " + r.World, fmt.Sprintf("seed %d", r.Seed), report.OneLine(r.Program), stamp(r.Started),
-		} {
-			if i == 2 && r.Program == "" || i == 3 && r.Started.IsZero() {
-				continue
-			}
-			words[i].add(word, r.Scenario)
+		if !slices.Contains(worlds, r.World) {
+			worlds = append(worlds, r.World)
 		}
 	}
-	parts := []string{report.Plural(len(all), "scenario")}
-	for _, w := range words {
-		if len(w.order) > 0 {
-			parts = append(parts, strings.Join(w.order, ", "))
-		}
-	}
-	return strings.Join(parts, " · ")
+	first := all[0]
+	return fmt.Sprintf("%s · world %s · seed %d · %s · %s", report.Plural(len(all), "scenario"), strings.Join(worlds, ", "), first.Seed,
+		report.OneLine(first.Program), stamp(first.Started))
 }
 
 // Compare compares two sides.
