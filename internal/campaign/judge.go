@@ -56,7 +56,7 @@ func (r *Row) judge(chosen Choices) {
 		}
 		l.Expected, _, _ = run.Expects(s, l)
 		if l.Episodes > 0 && r.Elsewhere == 0 {
-			if _, holds, why := run.ExpectsRate(s, l); !holds {
+			if holds, why := run.ExpectsRate(s, l); !holds {
 				r.Rates = append(r.Rates, l.Lock+": "+why)
 				l.AsExpected, l.Mismatch = false, why
 			}
@@ -87,20 +87,14 @@ func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
 	if err != nil {
 		return Odd{Lock: l.Lock, Text: err.Error()}, true
 	}
-	expected, holds, why := run.ExpectsVerdict(s, l)
+	holds, why := run.ExpectsVerdict(s, l)
 	if holds {
 		return Odd{}, false
 	}
-	text := "expected " + cmp.Or(expected, "valid") + ", found " + l.Found()
-	switch {
-	case l.Why != "":
-		text += ": " + report.OneLine(l.Why)
-	case strings.HasPrefix(why, text):
-		text = report.OneLine(why)
-	case why != "":
-		text += "; " + report.OneLine(why)
+	if l.Why != "" {
+		why += ": " + l.Why
 	}
-	return Odd{Lock: l.Lock, Text: text, Undecided: l.Verdict == checker.Unknown}, true
+	return Odd{Lock: l.Lock, Text: report.OneLine(why), Undecided: l.Verdict == checker.Unknown}, true
 }
 
 // asExpected returns the number of runs that were as expected.

@@ -39,7 +39,7 @@ func (s *shelf) result(folder string) (*report.Result, error) {
 	for i := range r.Locks {
 		for j := range r.Locks[i].Checks {
 			c := &r.Locks[i].Checks[j]
-			c.Findings = oneOfEachKind(nil, c.Findings)
+			c.Findings = oneOfEachKind(c.Findings)
 		}
 	}
 	s.read[folder] = r
@@ -187,71 +187,40 @@ func (r *Row) lay() {
 	}
 }
 
-// together combines the runs of one lock: the worst verdict and class, and the figures of all episodes. Other runs do not
-// make up for a failure of the harness.
+// together combines the runs of one lock: the worst run, with the figures of all episodes. Other runs do not make up for a
+// failure of the harness.
 func together(name string, runs []*report.Lock) report.Lock {
 	if len(runs) == 0 {
 		return report.Lock{Lock: name, Verdict: checker.Unknown, Why: "not run", Options: map[string]string{}}
 	}
-	l := *runs[0]
+	var worst *report.Lock
 	var figures []stats.Figures
-	var why []string
-	l.Verdict, l.Class, l.Why, l.Error, l.Plan, l.Mismatch, l.Counterexample = checker.Valid, checker.NoClass, "", "", nil, "", nil
-	failed := 0
+	failure := ""
 	for _, r := range runs {
 		if r.Error != "" {
-			failed++
-			l.Error = r.Error
+			failure = r.Error
 			continue
 		}
 		figures = append(figures, r.Figures)
-		l.Counterexample = cmp.Or(l.Counterexample, r.Counterexample)
-		l.Verdict, l.Class = max(l.Verdict, r.Verdict), max(l.Class, r.Class)
-		if r.Why != "" && !slices.Contains(why, r.Why) {
-			why = append(why, r.Why)
+		if worst == nil || severity(r) > severity(worst) {
+			worst = r
 		}
 	}
-	if failed > 0 && failed < len(runs) {
-		l.Error = fmt.Sprintf("%d of %s: %s", failed, report.Plural(len(runs), "run"), l.Error)
+	l := *runs[0]
+	if l.Verdict = checker.Unknown; worst != nil {
+		l = *worst
 	}
-	if len(figures) == 0 {
-		l.Verdict = checker.Unknown
+	l.Plan, l.Mismatch, l.Error, l.Figures = nil, "", failure, stats.Merge(figures)
+	if failed := len(runs) - len(figures); failed > 0 && failed < len(runs) {
+		l.Error = fmt.Sprintf("%d of %s: %s", failed, report.Plural(len(runs), "run"), failure)
 	}
-	if l.Verdict == checker.Unknown {
-		const most = 3
-		l.Why = strings.Join(why[:min(len(why), most)], "; ")
-	}
-	l.Figures = stats.Merge(figures)
-	l.Checks = checksOf(runs)
 	return l
 }
 
-// checksOf combines the results of each checker, with one finding of each kind.
-func checksOf(runs []*report.Lock) []checker.Result {
-	var all []checker.Result
-	for _, r := range runs {
-		for _, c := range r.Checks {
-			i := slices.IndexFunc(all, func(x checker.Result) bool { return x.Name == c.Name })
-			if i < 0 {
-				i = len(all)
-				all = append(all, checker.Result{Name: c.Name})
-			}
-			sum := &all[i]
-			sum.Verdict = max(sum.Verdict, c.Verdict)
-			sum.Violations += c.Violations
-			sum.LostUpdates += c.LostUpdates
-			if sum.Why == "" {
-				sum.Why = c.Why
-			}
-			sum.Findings = oneOfEachKind(sum.Findings, c.Findings)
-		}
-	}
-	return all
-}
-
-// oneOfEachKind adds the findings with new classes and rules.
-func oneOfEachKind(kept, more []checker.Finding) []checker.Finding {
-	for _, f := range more {
+// oneOfEachKind returns the first finding of each class and rule.
+func oneOfEachKind(all []checker.Finding) []checker.Finding {
+	var kept []checker.Finding
+	for _, f := range all {
 		if !slices.ContainsFunc(kept, func(x checker.Finding) bool { return x.Class == f.Class && x.Rule == f.Rule }) {
 			kept = append(kept, f)
 		}

@@ -86,7 +86,7 @@ func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 // expected reports whether the result so far is expected. It ignores the rate, which needs the whole run.
 func (j *lockJudge) expected(h *history.History, r checker.Report) bool {
 	l := report.NewLock(h, r)
-	_, holds, _ := ExpectsVerdict(j.run.Scenario, &l)
+	holds, _ := ExpectsVerdict(j.run.Scenario, &l)
 	return holds
 }
 
