@@ -53,7 +53,8 @@ func redissonJarLocks() []Lock {
 	fair.Claims.Fair, fair.WritesTime = true, true
 	rw := entry("-rw", "ReadWriteLock, in Java", "ReadWriteLock", "multiple ReadLock owners and only one WriteLock owner are allowed")
 	rw.Claims.Shared = true
-	fenced := entry("-fenced", "FencedLock, in Java; only in 4.7.0", "Fenced Lock", "returns a monotonically increasing token on each acquisition")
+	fenced := entry("-fenced", "FencedLock, in Java; only in 4.7.0", "Fenced Lock",
+		"returns a monotonically increasing token on each acquisition")
 	fenced.Claims.Fenced = true
 	spin := entry("-spin", "SpinLock, in Java; not in 3.13.6", "Spin Lock",
 		"RLock with exponential backoff in place of pub/sub, for thousands of locks in a short time")
@@ -182,7 +183,8 @@ func npmLibraries() []Lock {
 		options = append(options, retryDelay("200ms"),
 			share("drift-factor", "driftFactor: the share of the ttl that clocks may part by", "0.01"),
 			simple("retry-jitter", "retryJitter: what chance adds to that pause or takes from it", "100ms", 0))
-		l := Library{Version: version, Says: "strong guarantees in both single-redis and multi-redis environments", Where: "README.md, Redlock"}
+		l := Library{Version: version, Says: "strong guarantees in both single-redis and multi-redis environments",
+			Where: "README.md, Redlock"}
 		return npm(name, about, "redlock", claims, l, options...).excused(waitsByRetries, "wait-kept")
 	}
 	semaphore := func(name, class, like, says string) Lock {
@@ -194,7 +196,8 @@ func npmLibraries() []Lock {
 	}
 	universal := func(name, function, like, delay, says, where string) Lock {
 		l := Library{Version: "redlock-universal 0.8.5", Says: says, Where: "README.md, " + where}
-		return npm(name, function+" of redlock-universal on ioredis; using() renews it", like, renewed, l, lease("ttl", "30s"), retryDelay(delay))
+		return npm(name, function+" of redlock-universal on ioredis; using() renews it", like, renewed, l,
+			lease("ttl", "30s"), retryDelay(delay))
 	}
 	return []Lock{
 		redlock("node-redlock-4", "redlock 4 of npm on ioredis", waiting, "redlock 4.2.0"),
@@ -202,7 +205,8 @@ func npmLibraries() []Lock {
 			count("retry-count", "retryCount: how often an extension or a release is tried again", "10", 0, 1000),
 			simple("extension-threshold", "automaticExtensionThreshold: how long before its end using() extends a lease", "500ms", 0),
 			lease("duration of using()", "5s")),
-		semaphore("redis-semaphore", "Mutex", "redisson", "a mutex that is refreshed while it is held; onLockLost is called when a loss is detected"),
+		semaphore("redis-semaphore", "Mutex", "redisson",
+			"a mutex that is refreshed while it is held; onLockLost is called when a loss is detected"),
 		semaphore("redis-semaphore-redlock", "RedlockMutex", "redlock", "a distributed mutex by the Redlock algorithm"),
 		universal("redlock-universal", "createLock", "redisson", "100ms",
 			"using() auto-extends the lock, and its signal is aborted when an extension fails", "using()"),
@@ -218,8 +222,10 @@ func pypiLibraries() []Lock {
 		return library(name, about, like, claims, l, options...)
 	}
 	careful := onOff("careful", "on: one second for each answer, nothing is sent twice; off: as redis-py is by default, which tries eleven times", "off")
-	kazoo := pypi("kazoo", "ZooKeeper: kazoo's Lock, the newest of PyPI", "zk-kazoo", locks.Claims{Renewed: true, Watched: true, Waits: true},
-		Library{Version: "kazoo 2.11.0", Says: "a mutex with at most one lock holder at any given time", Where: "kazoo/recipe/lock.py, class Lock"},
+	kazoo := pypi("kazoo", "ZooKeeper: kazoo's Lock, the newest of PyPI", "zk-kazoo",
+		locks.Claims{Renewed: true, Watched: true, Waits: true},
+		Library{Version: "kazoo 2.11.0", Says: "a mutex with at most one lock holder at any given time",
+			Where: "kazoo/recipe/lock.py, class Lock"},
 		zkGuestSession).on(zookeeper.Name).excused(triesQueue, "in-turn")
 	kazoo.Woken = true
 	return []Lock{
@@ -227,14 +233,17 @@ func pypiLibraries() []Lock {
 		pypi("redis-py-pypi", "redis-py's own Lock, the newest of PyPI", "set-nx", waiting,
 			Library{Version: "redis 8.1.0", Says: "a shared, distributed lock", Where: "redis/lock.py, class Lock"},
 			careful, simple("sleep", "sleep: the pause between two tries of a waiter", "100ms", 0),
-		).on(redis.Name, oneMaster...).excused("it gives up when its next try would come after the end of the wait, up to one pause early", "wait-kept"),
-		pypi("python-redis-lock", "python-redis-lock; leases and waits are whole seconds", "redisson", locks.Claims{Bounded: true, Renewed: true, Waits: true},
+		).on(redis.Name, oneMaster...).excused("it gives up when its next try would come after the end of the wait, up to one pause early",
+			"wait-kept"),
+		pypi("python-redis-lock", "python-redis-lock; leases and waits are whole seconds", "redisson",
+			locks.Claims{Bounded: true, Renewed: true, Waits: true},
 			Library{
 				Version: "python-redis-lock 4.0.1, redis 8.1.0",
 				Says:    "auto_renewal renews the lock so that it does not expire for as long as it is held", Where: "redis_lock/__init__.py, class Lock",
 			},
 			careful, lease("expire", "60s"),
-		).on(redis.Name, oneMaster...).excused("its waiters block in BLPOP, which only a release ends: an expired lease wakes none of them", "wait-expired"),
+		).on(redis.Name, oneMaster...).excused("its waiters block in BLPOP, which only a release ends: an expired lease wakes none of them",
+			"wait-expired"),
 		pypi("pottery", "Redlock of pottery, in Python; extended three times at most", "redlock", waiting,
 			Library{
 				Version: "pottery 3.0.1, redis 8.1.0",

@@ -81,12 +81,6 @@ func library(name, about, like string, claims locks.Claims, l Library, options .
 	return Lock{Card: locks.Card{Name: name, Claims: claims}, About: about, Like: like, Library: &l, options: options}
 }
 
-// on returns the lock for another service, by default with the topologies that locks on the service have.
-func (l Lock) on(service string, topologies ...locks.Topology) Lock {
-	l.Service, l.Topologies = service, topologies
-	return l
-}
-
 // goLibraries are the stock libraries in Go, and those that are programs of this machine.
 func goLibraries() []Lock {
 	var (
@@ -134,7 +128,8 @@ func goLibraries() []Lock {
 			Version: "redis-py, of this machine (on Debian or Ubuntu: apt-get install python3-redis)",
 			Says:    "a shared, distributed lock across processes and machines", Where: "redis/lock.py, class Lock", Real: true,
 		}).on(redis.Name, locks.Single, locks.Replicated)
-	etcdMutex := library("etcd-mutex", "the Mutex of etcd's client, on a session of its own; the token is the store's revision", "", fenced,
+	etcdMutex := library("etcd-mutex",
+		"the Mutex of etcd's client, on a session of its own; the token is the store's revision", "", fenced,
 		Library{
 			Version: "go.etcd.io/etcd/client/v3/concurrency v3.6.16",
 			Says:    "concurrency operations on top of etcd such as distributed locks; it promises no more", Where: "client/v3/concurrency/doc.go:15", Real: true,
@@ -144,8 +139,7 @@ func goLibraries() []Lock {
 		lasting("limit", "how long one request may take", "3s", 0),
 		lasting("dial-timeout", "etcd's DialTimeout, which also is how long a session believes in itself at first", "5s", 0),
 		lasting("keepalive", "how often an idle connection is tried; 0s: never, as by default", "0s", 0),
-	).on(etcd.Name, locks.Single, etcd.Quorum).excused(triesQueue, "in-turn")
-	etcdMutex.Plain = true
+	).on(etcd.Name, locks.Single, etcd.Quorum).excused(triesQueue, "in-turn").plain()
 	zkCurator := library("zk-curator", "ZooKeeper: Apache Curator's InterProcessMutex, in java", "", watched,
 		Library{
 			Version: "Apache Curator, of this machine (on Debian or Ubuntu: apt-get install libcurator-recipes-java default-jdk-headless)",
@@ -159,7 +153,8 @@ func goLibraries() []Lock {
 		},
 		zkGuestSession).on(zookeeper.Name).excused(triesQueue, "in-turn")
 	zkCurator.Woken, zkKazoo.Woken = true, true
-	natsKV := library("nats-kv", "a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision", "", counted,
+	natsKV := library("nats-kv",
+		"a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision", "", counted,
 		Library{
 			Version: "github.com/nats-io/nats.go/jetstream v1.55.0",
 			Says:    "Create will create the key/value pair if it does not exist; it speaks of no lock", Where: "jetstream/kv.go, KeyValue.Create", Real: true,
@@ -169,8 +164,7 @@ func goLibraries() []Lock {
 		lasting("limit", "how long one request may take", "5s", 0),
 		lasting("ping", "how often an idle connection is tried", "2m0s", 0),
 		lasting("reconnect-wait", "how long a lost connection waits until it tries a server again", "2s", 0),
-	).on(nats.Name, locks.Single, nats.Quorum)
-	natsKV.Plain = true
+	).on(nats.Name, locks.Single, nats.Quorum).plain()
 	mongoDocument := library("mongo-find-and-modify",
 		"a document by findAndModify with upsert, with an end by the client's clock and a number of grants", "", counted,
 		Library{
@@ -180,8 +174,8 @@ func goLibraries() []Lock {
 		},
 		onOff("expiry", "off: the naive form, whose documents have no end", "on"),
 		lasting("limit", "how long one request may take", "5s", 0),
-	).on(mongo.Name, locks.Single)
-	mongoDocument.Plain, mongoDocument.WritesTime = true, true
+	).on(mongo.Name, locks.Single).plain()
+	mongoDocument.WritesTime = true
 	return []Lock{
 		redsync("redsync", "redsync on go-redis, a pool for each master", ""),
 		redsync("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),

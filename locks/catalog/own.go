@@ -24,6 +24,29 @@ var (
 	independent = []locks.Topology{locks.Independent}
 )
 
+// own returns the entry of a lock that this program contains.
+func own(name, about string, claims locks.Claims, open func(values) locks.Opener, options ...Option) Lock {
+	return Lock{Card: locks.Card{Name: name, Claims: claims}, About: about, open: open, options: options}
+}
+
+// on returns the lock for a service, by default with the topologies that locks on the service have.
+func (l Lock) on(service string, topologies ...locks.Topology) Lock {
+	l.Service, l.Topologies = service, topologies
+	return l
+}
+
+// like returns the lock with the expectations of another one.
+func (l Lock) like(other string) Lock {
+	l.Like = other
+	return l
+}
+
+// plain marks the plain lock of a service.
+func (l Lock) plain() Lock {
+	l.Plain = true
+	return l
+}
+
 // controlLocks are locks with a known verdict. They test the harness.
 func controlLocks() []Lock {
 	return []Lock{
@@ -57,118 +80,54 @@ func controlLocks() []Lock {
 // redisLocks are the locks with an owner's token, and four common mistakes.
 func redisLocks() []Lock {
 	bounded := locks.Claims{Bounded: true}
+	getsetTime := own("getset-time", "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ", bounded,
+		without(mutants.GetsetTime))
+	getsetTime.WritesTime = true
 	return []Lock{
-		{
-			Card:       locks.Card{Name: "setnx-expire", Claims: bounded},
-			About:      "SETNX, then EXPIRE; a client that dies in between leaves the lock held for ever",
-			Topologies: oneMaster,
-			open:       without(mutants.SetnxExpire),
-		},
-		{
-			Card:       locks.Card{Name: "set-del", Claims: bounded},
-			About:      "SET NX EX, released by DEL without a check of the owner; a late holder deletes another's lock",
-			Topologies: oneMaster,
-			open:       without(mutants.SetDel),
-		},
-		{
-			Card:       locks.Card{Name: "get-del", Claims: bounded},
-			About:      "SET NX PX with a token, released by GET and then DEL; a late DEL deletes another's lock",
-			Topologies: oneMaster,
-			options:    []Option{lasting("answer-timeout", "how long its client waits for an answer", "1s", time.Millisecond)},
-			open:       func(v values) locks.Opener { return mutants.GetDel(v.duration("answer-timeout") - time.Second) },
-		},
-		{
-			Card:       locks.Card{Name: "getset-time", Claims: bounded},
-			About:      "SETNX and GETSET of the lease's end by the clients' clocks; breaks when they differ",
-			Topologies: oneMaster,
-			WritesTime: true,
-			open:       without(mutants.GetsetTime),
-		},
-		{
-			Card:  locks.Card{Name: "set-nx", Claims: bounded},
-			About: "SET NX PX with an owner's token, renewed and released by script; the base line",
-			Plain: true,
-			open:  without(setnx.New),
-		},
-		{
-			Card:  locks.Card{Name: "set-nx-fenced", Claims: locks.Claims{Bounded: true, Fenced: true}},
-			About: "set-nx whose grants are counted in the same script, so that stale writes can be refused",
-			open:  without(setnx.NewFenced),
-		},
-		{
-			Card:       locks.Card{Name: "redlock", Claims: bounded},
-			About:      "SET NX PX on a majority of independent masters, valid for what is left of the ttl",
-			Topologies: independent,
-			Plain:      true,
-			options: []Option{
-				share("drift", "share of the ttl allowed for clocks that part, 2ms on top", "0.01"),
-				conforming("2s", lasting("node-timeout", "limit for one node's answer; auto: a twentieth of the ttl, 5ms to 100ms", "auto", time.Microsecond)),
-			},
-			open: func(v values) locks.Opener {
+		own("setnx-expire", "SETNX, then EXPIRE; a client that dies in between leaves the lock held for ever", bounded,
+			without(mutants.SetnxExpire)).on(redis.Name, oneMaster...),
+		own("set-del", "SET NX EX, released by DEL without a check of the owner; a late holder deletes another's lock", bounded,
+			without(mutants.SetDel)).on(redis.Name, oneMaster...),
+		own("get-del", "SET NX PX with a token, released by GET and then DEL; a late DEL deletes another's lock", bounded,
+			func(v values) locks.Opener { return mutants.GetDel(v.duration("answer-timeout") - time.Second) },
+			lasting("answer-timeout", "how long its client waits for an answer", "1s", time.Millisecond)).on(redis.Name, oneMaster...),
+		getsetTime.on(redis.Name, oneMaster...),
+		own("set-nx", "SET NX PX with an owner's token, renewed and released by script; the base line", bounded, without(setnx.New)).plain(),
+		own("set-nx-fenced", "set-nx whose grants are counted in the same script, so that stale writes can be refused",
+			locks.Claims{Bounded: true, Fenced: true}, without(setnx.NewFenced)),
+		own("redlock", "SET NX PX on a majority of independent masters, valid for what is left of the ttl", bounded,
+			func(v values) locks.Opener {
 				return redlock.New(redlock.Options{Drift: v.share("drift"), NodeTimeout: v.duration("node-timeout")})
 			},
-		},
+			share("drift", "share of the ttl allowed for clocks that part, 2ms on top", "0.01"),
+			conforming("2s", lasting("node-timeout", "limit for one node's answer; auto: a twentieth of the ttl, 5ms to 100ms", "auto", time.Microsecond)),
+		).on(redis.Name, independent...).plain(),
 	}
 }
 
 // databaseLocks are locks in PostgreSQL and MariaDB.
 func databaseLocks() []Lock {
 	session := locks.Claims{Session: true}
-	pool := []Option{onOff("pool", "on: no connection of its own, each statement goes to any connection of a pool", "off")}
+	pool := onOff("pool", "on: no connection of its own, each statement goes to any connection of a pool", "off")
 	return []Lock{
-		{
-			Card:    locks.Card{Name: "pg-advisory", Claims: session},
-			About:   "pg_try_advisory_lock on its own connection; the lock ends with the connection",
-			Service: postgres.Name,
-			options: pool,
-			open:    func(v values) locks.Opener { return postgreslocks.NewAdvisory(v["pool"] == "on") },
-		},
-		{
-			Card:    locks.Card{Name: "pg-advisory-xact", Claims: session},
-			Like:    "pg-advisory",
-			About:   "pg_try_advisory_xact_lock, held until its transaction ends",
-			Service: postgres.Name,
-			open:    without(postgreslocks.NewAdvisoryXact),
-		},
-		{
-			Card:    locks.Card{Name: "pg-row", Claims: locks.Claims{Bounded: true, Fenced: true}},
-			About:   "a row of PostgreSQL with an end by the server's clock and a number of grants",
-			Service: postgres.Name,
-			Plain:   true,
-			open:    without(postgreslocks.NewRow),
-		},
-		{
-			Card:    locks.Card{Name: "mysql-row", Claims: locks.Claims{Bounded: true}},
-			Like:    "pg-row",
-			About:   "a row of MariaDB under a unique index, with an end by the server's clock",
-			Service: mariadb.Name,
-			Plain:   true,
-			open:    without(mariadblocks.NewRow),
-		},
-		{
-			Card:    locks.Card{Name: "mysql-get-lock", Claims: session},
-			Like:    "pg-advisory",
-			About:   "GET_LOCK of MariaDB on its own connection; the lock ends with the connection",
-			Service: mariadb.Name,
-			options: pool,
-			open:    func(v values) locks.Opener { return mariadblocks.NewGetLock(v["pool"] == "on") },
-		},
-		{
-			Card:    locks.Card{Name: "mysql-for-update", Claims: session},
-			Like:    "pg-advisory",
-			About:   "SELECT FOR UPDATE on a row of MariaDB, held until its transaction ends",
-			Service: mariadb.Name,
-			open:    without(mariadblocks.NewForUpdate),
-		},
+		own("pg-advisory", "pg_try_advisory_lock on its own connection; the lock ends with the connection", session,
+			func(v values) locks.Opener { return postgreslocks.NewAdvisory(v["pool"] == "on") }, pool).on(postgres.Name),
+		own("pg-advisory-xact", "pg_try_advisory_xact_lock, held until its transaction ends", session,
+			without(postgreslocks.NewAdvisoryXact)).on(postgres.Name).like("pg-advisory"),
+		own("pg-row", "a row of PostgreSQL with an end by the server's clock and a number of grants",
+			locks.Claims{Bounded: true, Fenced: true},
+			without(postgreslocks.NewRow)).on(postgres.Name).plain(),
+		own("mysql-row", "a row of MariaDB under a unique index, with an end by the server's clock", locks.Claims{Bounded: true},
+			without(mariadblocks.NewRow)).on(mariadb.Name).like("pg-row").plain(),
+		own("mysql-get-lock", "GET_LOCK of MariaDB on its own connection; the lock ends with the connection", session,
+			func(v values) locks.Opener { return mariadblocks.NewGetLock(v["pool"] == "on") }, pool).on(mariadb.Name).like("pg-advisory"),
+		own("mysql-for-update", "SELECT FOR UPDATE on a row of MariaDB, held until its transaction ends", session,
+			without(mariadblocks.NewForUpdate)).on(mariadb.Name).like("pg-advisory"),
 	}
 }
 
-const (
-	// zkSession describes the option session, which all locks on ZooKeeper have.
-	zkSession = "how long a session outlives its client, where the scenario asks for no ttl"
-	// noContext is the reason why a wait of go-zookeeper's Lock cannot be cancelled.
-	noContext = "its Lock takes no context, and waits until it is served"
-)
+// zkSession describes the option session, which all locks on ZooKeeper have.
+const zkSession = "how long a session outlives its client, where the scenario asks for no ttl"
 
 // zookeeperLocks are the locks on ZooKeeper that this program contains.
 func zookeeperLocks() []Lock {
@@ -180,25 +139,17 @@ func zookeeperLocks() []Lock {
 	settings := func(v values) zookeeperlocks.Options {
 		return zookeeperlocks.Options{Session: v.duration("session"), Limit: v.duration("limit"), Suspended: v["suspend"] == "on"}
 	}
+	recipe := own("zk-recipe",
+		"ZooKeeper: ephemeral sequential nodes, with all precautions of Curator; the token is the node's transaction",
+		locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true},
+		func(v values) locks.Opener { return zookeeperlocks.NewRecipe(settings(v)) }, options...).on(zookeeper.Name).plain()
+	lock := own("zk-lock", "ZooKeeper: the Lock of the client library go-zookeeper, which cannot try without waiting",
+		locks.Claims{Renewed: true, Watched: true, Waits: true},
+		func(v values) locks.Opener { return zookeeperlocks.NewLibrary(settings(v)) }, options...).on(zookeeper.Name)
+	recipe.Woken, lock.Woken, lock.OnlyWaits = true, true, true
 	return []Lock{
-		{
-			Card:    locks.Card{Name: "zk-recipe", Claims: locks.Claims{Renewed: true, Watched: true, Fenced: true, Waits: true}},
-			About:   "ZooKeeper: ephemeral sequential nodes, with all precautions of Curator; the token is the node's transaction",
-			Service: zookeeper.Name, Woken: true, Plain: true,
-			options: options,
-			open:    func(v values) locks.Opener { return zookeeperlocks.NewRecipe(settings(v)) },
-		},
-		{
-			Card:    locks.Card{Name: "zk-lock", Claims: locks.Claims{Renewed: true, Watched: true, Waits: true}},
-			About:   "ZooKeeper: the Lock of the client library go-zookeeper, which cannot try without waiting",
-			Service: zookeeper.Name, Woken: true, OnlyWaits: true,
-			Excused: map[string]string{
-				"wait-cancelled":    noContext,
-				"cancelled-waiting": noContext,
-				"cancelled-asking":  "its Lock forgets the node whose answer was lost, and only the end of its session frees the lock",
-			},
-			options: options,
-			open:    func(v values) locks.Opener { return zookeeperlocks.NewLibrary(settings(v)) },
-		},
+		recipe,
+		lock.excused("its Lock takes no context, and waits until it is served", "wait-cancelled", "cancelled-waiting").
+			excused("its Lock forgets the node whose answer was lost, and only the end of its session frees the lock", "cancelled-asking"),
 	}
 }

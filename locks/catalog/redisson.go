@@ -36,7 +36,8 @@ func redissonLocks() []Lock {
 	fair = fair.excused("R-37: today's fair lock answers that a release of an expired lock went well", "release-after-expiry")
 	rw := entry("redisson-rw", "ReadWriteLock: many readers or one writer, re-entrant", redisson.NewReadWrite)
 	rw.Claims.Strict, rw.Claims.Shared, rw.Like = true, true, "redisson-spin"
-	rw = rw.excused("R-23: a writer's release wakes readers that sleep; one that is about to sleep then sleeps for a whole lease", "wait-shared")
+	rw = rw.excused("R-23: a writer's release wakes readers that sleep; one that is about to sleep then sleeps for a whole lease",
+		"wait-shared")
 	fenced := entry("redisson-fenced", "FencedLock: RLock whose grants are numbered", redisson.NewFenced)
 	fenced.Claims.Strict, fenced.Claims.Fenced = true, true
 	spin := entry("redisson-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin)
