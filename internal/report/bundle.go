@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,24 +216,19 @@ func Load(dir string) (*Bundle, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	order := map[string]int{}
-	names := map[string]string{}
+	add := func(lock, folder string) {
+		path := filepath.Join(dir, folder, HistoryFile)
+		if !slices.ContainsFunc(b.Histories, func(h LockHistory) bool { return h.Path == path }) && regular.Is(path) {
+			b.Histories = append(b.Histories, LockHistory{lock, path})
+		}
+	}
 	if b.Result != nil {
-		for i, l := range b.Result.Locks {
-			order[FolderName(l.Lock)] = i - len(b.Result.Locks)
-			names[FolderName(l.Lock)] = l.Lock
+		for l := range b.Result.All() {
+			add(l.Lock, FolderName(l.Lock))
 		}
 	}
-	var folders []string
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(dir, e.Name(), HistoryFile)); err == nil && info.Mode().IsRegular() {
-			folders = append(folders, e.Name())
-		}
-	}
-	// Locks of the result have negative positions; all others have 0 and stay in the order of their names.
-	slices.SortStableFunc(folders, func(a, b string) int { return order[a] - order[b] })
-	for _, f := range folders {
-		b.Histories = append(b.Histories, LockHistory{Lock: cmp.Or(names[f], f), Path: filepath.Join(dir, f, HistoryFile)})
+		add(e.Name(), e.Name())
 	}
 	if b.Result == nil && len(b.Histories) == 0 {
 		return nil, fmt.Errorf("read results folder %s: it has no %s and no folder with a %s; name the folder of one run, such as results/latest",

@@ -176,16 +176,8 @@ func (s *story) end() int {
 // late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
 // client that was paused inside its acquire has a lease that is long over.
 func (s *story) late() (late, other *tenure) {
-	switch {
-	case s.a.overstayed(s.ends):
-		return s.a, s.b
-	case s.b.overstayed(s.ends):
+	if !s.a.overstayed(s.ends) && s.b.overstayed(s.ends) {
 		return s.b, s.a
-	}
-	if _, paused := s.pauseOf(s.b); paused {
-		if _, also := s.pauseOf(s.a); !also {
-			return s.b, s.a
-		}
 	}
 	return s.a, s.b
 }
@@ -199,14 +191,4 @@ func (s *story) strikes(f history.Fault) bool {
 func (s *story) concerns(f history.Fault) bool {
 	return len(f.Targets) == 0 || s.a == nil || s.strikes(f) ||
 		slices.ContainsFunc(f.Targets, func(name string) bool { return !history.ParseParty(name).IsClient() })
-}
-
-// pauseOf is the last pause of a holder's client after its acquire began.
-func (s *story) pauseOf(t *tenure) (history.Fault, bool) {
-	for _, f := range slices.Backward(s.faults) {
-		if f.Pauses() && f.Strikes(t.session.Client) && (f.Healed < 0 || f.Healed > t.session.Acquire.Invoke) {
-			return f, true
-		}
-	}
-	return history.Fault{}, false
 }

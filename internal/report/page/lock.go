@@ -11,7 +11,6 @@ import (
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/stats"
 )
 
 // Lock is the part of a page about one lock.
@@ -192,20 +191,8 @@ func sentence(l *report.Lock) string {
 	if rate == "" {
 		said = "It broke"
 	}
-	if after, ok := stats.Median(l.ViolationAfterS); ok {
-		said += fmt.Sprintf(", %s after the beginning of one (median)", report.Seconds(after))
-	}
 	if f, ok := l.FirstFinding(); ok {
 		said += ": " + report.OneLine(f.Text)
 	}
-	said += "."
-	switch {
-	case l.LostUpdates > 0:
-		said += fmt.Sprintf(" %s of %s writes were lost.", report.Count(l.LostUpdates), report.Count(l.Writes))
-	case l.Standing() == report.Fenced:
-		said += " Its fence kept the resource whole."
-	case l.Writes > 0:
-		said += " No write was lost."
-	}
-	return said
+	return said + "."
 }
