@@ -2,7 +2,7 @@ package goredis
 
 import (
 	"context"
-	_ "embed" // the scripts
+	"embed"
 	"errors"
 	"fmt"
 	"time"
@@ -19,13 +19,11 @@ import (
 //
 // Extend and Disown are scripts, because between a GET and a DEL the key could expire and be set by another attempt.
 var (
-	//go:embed extend.lua
-	extendLua string
-	//go:embed disown.lua
-	disownLua string
+	//go:embed *.lua
+	scripts embed.FS
 
-	extendScript = NewScript("extend.lua", extendLua)
-	disownScript = NewScript("disown.lua", disownLua)
+	extendScript = ReadScript(scripts, "extend.lua")
+	disownScript = ReadScript(scripts, "disown.lua")
 )
 
 // Claim sets the key to the token, with an expiry after ttl, if the key is free. It returns false only if the server refused;

@@ -2,6 +2,7 @@ package goredis
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,15 @@ type Script struct {
 // NewScript returns the script with the text of a .lua file. The name is for errors.
 func NewScript(name, lua string) *Script {
 	return &Script{name: name, text: lua, sha: redis.NewScript(lua).Hash()}
+}
+
+// ReadScript returns the script in a .lua file of a package. It panics if there is no such file.
+func ReadScript(files embed.FS, name string) *Script {
+	lua, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return NewScript(name, string(lua))
 }
 
 // Changed returns the script with its text replaced by the result of change.

@@ -2,7 +2,7 @@ package mutants
 
 import (
 	"context"
-	_ "embed" // the scripts
+	"embed"
 	"fmt"
 	"time"
 
@@ -15,13 +15,11 @@ import (
 )
 
 var (
-	//go:embed rows_take.lua
-	rowsTakeLua string
-	//go:embed rows_free.lua
-	rowsFreeLua string
+	//go:embed *.lua
+	scripts embed.FS
 
-	rowsTake = goredis.NewScript("rows_take.lua", rowsTakeLua)
-	rowsFree = goredis.NewScript("rows_free.lua", rowsFreeLua)
+	rowsTake = goredis.ReadScript(scripts, "rows_take.lua")
+	rowsFree = goredis.ReadScript(scripts, "rows_free.lua")
 )
 
 // rows is a lock whose rows of one table have an owner and an end. The end is a time of the

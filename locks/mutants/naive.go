@@ -63,14 +63,13 @@ func GetsetTime() locks.Opener { return open("getset-time", getsetTime)() }
 // key is its own, so it has no lease to clean up with.
 func ownerless(t *token) {
 	t.patience, t.Ownerless = 0, true
-	t.value = func(string) string { return "1" }
 	freeing(del)(t)
 }
 
 func setnxExpire(t *token) {
 	ownerless(t)
 	t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
-		if n, err := t.number(ctx, "setnx", l.Key, l.Token); err != nil || n == 0 {
+		if n, err := t.number(ctx, "setnx", l.Key, "1"); err != nil || n == 0 {
 			return false, err
 		}
 		command, n := expiry(ttl, "expire", "pexpire")
@@ -82,7 +81,7 @@ func setDel(t *token) {
 	ownerless(t)
 	t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 		unit, n := expiry(ttl, "ex", "px")
-		return t.set(ctx, l.Key, l.Token, "nx", unit, n)
+		return t.set(ctx, l.Key, "1", "nx", unit, n)
 	}
 }
 

@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	_ "embed" // the scripts
 	"strings"
 	"time"
 
@@ -21,20 +20,10 @@ func (e edit) apply(name, text string) string {
 	return strings.Replace(text, e.from, e.to, 1)
 }
 
-var (
-	//go:embed fair_drifting_acquire.lua
-	driftingAcquireLua string
-	//go:embed fair_drifting_give_up.lua
-	driftingGiveUpLua string
-)
-
 // drifting replaces the scripts of the fair lock by those of Redisson 3.5.5 to 3.11.0.
 func drifting(name, text string) string {
-	switch name {
-	case "fair_acquire.lua":
-		return driftingAcquireLua
-	case "fair_give_up.lua":
-		return driftingGiveUpLua
+	if old, err := scripts.ReadFile("drifting_" + name); err == nil {
+		return string(old)
 	}
 	return text
 }

@@ -23,13 +23,9 @@ const patience = 9 * time.Second
 type token struct {
 	plain.Lock
 	claim func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error)
-	// end is the end of a lease that was requested at start, as the holder sees it.
-	end func(start time.Time, ttl time.Duration) time.Time
-	// value is the value of the key; fresh is a new token.
-	value func(fresh string) string
-	// key is the key of a lock in the server.
-	key func(t *token, name string) string
-	// doubt is the result of an unanswered claim.
+	// belief is how long a granted lease lasts from now, as its holder sees it; nil: ttl from the request.
+	belief func(ttl time.Duration) time.Duration
+	// doubt is the result of an unanswered claim; nil: unknown.
 	doubt func(err error) (granted bool, _ error)
 	// fence returns the number of a grant; nil for a lock without numbers.
 	fence func(ctx context.Context, t *token, l *plain.Lease) (uint64, error)
@@ -53,13 +49,7 @@ func open(name string, change func(*token)) func() locks.Opener {
 				claim: func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
 				},
-				end:   func(start time.Time, ttl time.Duration) time.Time { return start.Add(ttl) },
-				value: func(fresh string) string { return fresh },
-				key:   func(_ *token, name string) string { return name },
-				doubt: func(err error) (bool, error) { return false, err },
-
-				patience: patience, id: c.ID, now: c.Clock(),
-				count: map[string]int{},
+				patience: patience, id: c.ID, now: c.Clock(), count: map[string]int{},
 			}
 			t.Take = t.take
 			t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
@@ -78,21 +68,21 @@ func open(name string, change func(*token)) func() locks.Opener {
 
 // take claims the key, and then numbers the grant.
 func (t *token) take(ctx context.Context, l *plain.Lease, ttl time.Duration) (bool, error) {
-	name, start := l.Key, time.Now()
-	l.Key, l.Token = t.key(t, name), t.value(l.Token)
-	l.Moved(t.end(start, ttl))
+	name := l.Key
 	granted, err := t.claim(ctx, t, l, ttl)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("acquire %q: %w", name, err)
-		if granted { // the key is its own, but perhaps not for ttl
-			return true, err
+		if granted || t.doubt == nil { // granted: the key is its own, but perhaps not for ttl
+			return granted, err
 		}
 		return t.doubt(err)
 	case !granted:
 		return false, nil
 	}
-	l.Moved(t.end(start, ttl))
+	if t.belief != nil {
+		l.Moved(time.Now().Add(t.belief(ttl)))
+	}
 	if t.fence != nil && l.Number == 0 { // not numbered by the claim itself
 		if l.Number, err = t.fence(ctx, t, l); err != nil {
 			return true, fmt.Errorf("number %q: %w", name, err)

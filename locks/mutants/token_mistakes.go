@@ -49,9 +49,10 @@ func tokenLocks() []Mutant {
 			})),
 		plainly("name-of-its-own", "puts the client's number into the key, as a prefix for each pool does",
 			Wrong{Bug: "W-3", Scenario: "steady", Class: "double-grant"},
-			func(t *token) {
-				t.key = func(t *token, name string) string { return "{" + name + "}:" + strconv.Itoa(t.id) }
-			}),
+			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				l.Key = "{" + l.Key + "}:" + strconv.Itoa(t.id)
+				return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
+			})),
 		plainly("impatient-thief", "deletes the key after its third refusal, as if the holder were dead",
 			Wrong{Bug: "W-4", Scenario: "steady", Class: "double-grant"},
 			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
@@ -145,12 +146,12 @@ func tokenLocks() []Mutant {
 		plainly("end-unknown", "reports a lease of an hour to its holder, whatever the server keeps",
 			Wrong{Bug: "W-10", Scenario: "pause-client", Class: "double-grant"},
 			func(t *token) {
-				t.end = func(start time.Time, _ time.Duration) time.Time { return start.Add(time.Hour) }
+				t.belief = func(time.Duration) time.Duration { return time.Hour }
 			}),
 		plainly("lease-from-answer", "counts its lease from the answer and not from the request",
 			Wrong{Bug: "W-11", Scenario: "slow-grant", Class: "double-grant"},
 			func(t *token) {
-				t.end = func(_ time.Time, ttl time.Duration) time.Time { return time.Now().Add(ttl) }
+				t.belief = func(ttl time.Duration) time.Duration { return ttl }
 			}),
 
 		// Giving back.

@@ -3,29 +3,17 @@ package redisson
 import (
 	"cmp"
 	"context"
-	_ "embed" // the scripts
 	"time"
 
 	"lockbench/locks/goredis"
 )
 
 var (
-	//go:embed fair_acquire.lua
-	fairAcquireLua string
-	//go:embed fair_acquire_f3.lua
-	fairAcquireF3Lua string
-	//go:embed fair_try.lua
-	fairTryLua string
-	//go:embed fair_release.lua
-	fairReleaseLua string
-	//go:embed fair_give_up.lua
-	fairGiveUpLua string
-
-	fairAcquire   = goredis.NewScript("fair_acquire.lua", fairAcquireLua)
-	fairAcquireF3 = goredis.NewScript("fair_acquire_f3.lua", fairAcquireF3Lua)
-	fairTry       = goredis.NewScript("fair_try.lua", fairTryLua)
-	fairRelease   = goredis.NewScript("fair_release.lua", fairReleaseLua)
-	fairGiveUp    = goredis.NewScript("fair_give_up.lua", fairGiveUpLua)
+	fairAcquire   = goredis.ReadScript(scripts, "fair_acquire.lua")
+	fairAcquireF3 = goredis.ReadScript(scripts, "fair_acquire_f3.lua")
+	fairTry       = goredis.ReadScript(scripts, "fair_try.lua")
+	fairRelease   = goredis.ReadScript(scripts, "fair_release.lua")
+	fairGiveUp    = goredis.ReadScript(scripts, "fair_give_up.lua")
 )
 
 // fairWait is how long a waiter without a time limit counts as alive.

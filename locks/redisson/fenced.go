@@ -2,18 +2,13 @@ package redisson
 
 import (
 	"context"
-	_ "embed" // the script
 	"fmt"
 	"time"
 
 	"lockbench/locks/goredis"
 )
 
-var (
-	//go:embed fenced_acquire.lua
-	fencedAcquireLua string
-	fencedAcquire    = goredis.NewScript("fenced_acquire.lua", fencedAcquireLua)
-)
+var fencedAcquire = goredis.ReadScript(scripts, "fenced_acquire.lua")
 
 // fenced is the plain lock with a counter that the acquire script increments. The counter lives as long as the server
 // keeps it: after a failover to a stale replica, a restart without data or an eviction, numbers repeat (hazard R-33).

@@ -140,20 +140,19 @@ func (l *locker) begin() bool {
 
 // hold returns the attempt for a request.
 func (l *locker) hold(r locks.Request) (*hold, error) {
+	simple := r
+	simple.Wait = 0
+	if _, ok := l.kind.(readWrite); ok {
+		simple.Mode = locks.Exclusive
+	}
+	key, err := plain.Key(simple)
 	switch {
-	case len(r.Keys) != 1:
-		return nil, fmt.Errorf("%w: a request for %d names; request exactly one, or use redisson-multi", locks.ErrUnsupported, len(r.Keys))
-	case r.Keys[0] == "":
-		return nil, fmt.Errorf("%w: the name of the lock is empty", locks.ErrUnsupported)
+	case err != nil:
+		return nil, err
 	case r.Wait < 0:
 		return nil, fmt.Errorf("%w: a negative wait, %v", locks.ErrUnsupported, r.Wait)
-	case r.TTL < 0:
-		return nil, fmt.Errorf("%w: a negative ttl, %v; 0 means a lease that the watchdog renews", locks.ErrUnsupported, r.TTL)
 	}
-	if _, ok := l.kind.(readWrite); !ok && r.Mode != locks.Exclusive {
-		return nil, fmt.Errorf("%w: mode %v; this lock is exclusive, redisson-rw can be shared", locks.ErrUnsupported, r.Mode)
-	}
-	h := &hold{key: r.Keys[0], mode: r.Mode, lease: l.o.Watchdog, dogged: true, wait: r.Wait, latch: latchKey(r.Keys[0], l.tokens.Next())}
+	h := &hold{key: key, mode: r.Mode, lease: l.o.Watchdog, dogged: true, wait: r.Wait, latch: latchKey(key, l.tokens.Next())}
 	if _, ok := l.kind.(fair); ok {
 		h.queued = r.Queued
 	}

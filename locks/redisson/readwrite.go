@@ -2,29 +2,17 @@ package redisson
 
 import (
 	"context"
-	_ "embed" // the scripts
 
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 )
 
 var (
-	//go:embed read_acquire.lua
-	readAcquireLua string
-	//go:embed read_release.lua
-	readReleaseLua string
-	//go:embed write_acquire.lua
-	writeAcquireLua string
-	//go:embed write_release.lua
-	writeReleaseLua string
-	//go:embed renew_read.lua
-	renewReadLua string
-
-	readAcquire     = goredis.NewScript("read_acquire.lua", readAcquireLua)
-	readRelease     = goredis.NewScript("read_release.lua", readReleaseLua)
-	writeAcquire    = goredis.NewScript("write_acquire.lua", writeAcquireLua)
-	writeRelease    = goredis.NewScript("write_release.lua", writeReleaseLua)
-	renewReadScript = goredis.NewScript("renew_read.lua", renewReadLua)
+	readAcquire     = goredis.ReadScript(scripts, "read_acquire.lua")
+	readRelease     = goredis.ReadScript(scripts, "read_release.lua")
+	writeAcquire    = goredis.ReadScript(scripts, "write_acquire.lua")
+	writeRelease    = goredis.ReadScript(scripts, "write_release.lua")
+	renewReadScript = goredis.ReadScript(scripts, "renew_read.lua")
 )
 
 // readWrite admits many readers or one writer. A writer may read; a reader that requests the write lock waits for itself

@@ -2,23 +2,19 @@ package redisson
 
 import (
 	"context"
-	_ "embed" // the scripts
+	"embed"
 	"time"
 
 	"lockbench/locks/goredis"
 )
 
-var (
-	//go:embed rlock_acquire.lua
-	rlockAcquireLua string
-	//go:embed rlock_release.lua
-	rlockReleaseLua string
-	//go:embed renew.lua
-	renewLua string
+//go:embed *.lua
+var scripts embed.FS
 
-	rlockAcquire = goredis.NewScript("rlock_acquire.lua", rlockAcquireLua)
-	rlockRelease = goredis.NewScript("rlock_release.lua", rlockReleaseLua)
-	renewScript  = goredis.NewScript("renew.lua", renewLua)
+var (
+	rlockAcquire = goredis.ReadScript(scripts, "rlock_acquire.lua")
+	rlockRelease = goredis.ReadScript(scripts, "rlock_release.lua")
+	renewScript  = goredis.ReadScript(scripts, "renew.lua")
 )
 
 // rlock is the plain lock: re-entrant, unfair, with messages that wake waiters.

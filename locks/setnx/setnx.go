@@ -8,7 +8,7 @@ package setnx
 
 import (
 	"context"
-	_ "embed" // the script
+	"embed"
 	"fmt"
 	"strings"
 	"time"
@@ -22,8 +22,8 @@ import (
 
 var (
 	//go:embed fenced.lua
-	fencedLua    string
-	fencedScript = goredis.NewScript("fenced.lua", fencedLua)
+	scripts      embed.FS
+	fencedScript = goredis.ReadScript(scripts, "fenced.lua")
 )
 
 // New returns the opener of set-nx:
