@@ -206,13 +206,8 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 }
 
 func (r *reader) lockName(name string, at place) {
-	_, ok := catalog.Find(name)
-	switch locks := sorted(catalog.All(), lockName); {
-	case ok:
-	case name == "":
-		r.fail(at, catalog.DidYouMean("", locks), "a lock's name is missing")
-	default:
-		r.unknown(word{name, at}, locks, "no lock is named %q", name)
+	if _, ok := catalog.Find(name); !ok {
+		r.unknown(word{name, at}, sorted(catalog.All(), lockName), "no lock is named %q", name)
 	}
 }
 

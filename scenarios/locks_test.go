@@ -69,7 +69,7 @@ func TestParseLocksOfAScenario(t *testing.T) {
 func TestParseLocksErrors(t *testing.T) {
 	for arg, want := range map[string]string{
 		"no-lock,set-xn":      `--locks: no lock is named "set-xn"; did you mean "set-nx"?`,
-		"set-nx,,redlock":     `--locks: a lock's name is missing; known are ` + strings.Join(sorted(catalog.All(), lockName)[:16], ", ") + `, ...`,
+		"set-nx,,redlock":     `--locks: no lock is named ""; known are ` + strings.Join(sorted(catalog.All(), lockName)[:16], ", ") + `, ...`,
 		"set-nx, set-nx":      `--locks: two locks are named "set-nx"; give one of them another name: {use: ..., as: NAME}`,
 		"redlock/nodes=three": `--locks: "three" is not a whole number`,
 		"redlock/drift=2":     `--locks: option drift of redlock: "2" is not a share between 0 and 1, such as 0.01`,

@@ -57,7 +57,8 @@ func Find(name string) (source []byte, ok bool) {
 
 // ReadFile reads a scenario from a file.
 func ReadFile(file string) (*Scenario, error) {
-	source, err := readSome(file)
+	// This reads enough of a file to see that it is too large, because a user may name a history.
+	source, err := regular.ReadUpTo(file, sizeMax+1)
 	if err != nil {
 		reason := err
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
@@ -68,12 +69,9 @@ func ReadFile(file string) (*Scenario, error) {
 	return Read(file, source)
 }
 
-// readSome reads enough of a file to see that it is too large, because a user may name a history.
-func readSome(file string) ([]byte, error) { return regular.ReadUpTo(file, sizeMax+1) }
-
 // Load loads an embedded scenario, or a file, which has a slash or the suffix .yaml or .yml.
 func Load(arg string) (*Scenario, error) {
-	if strings.ContainsAny(arg, `/\`) || isYAML(arg) {
+	if strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 		return ReadFile(arg)
 	}
 	source, ok := Find(arg)
@@ -90,12 +88,5 @@ func Load(arg string) (*Scenario, error) {
 // nameOf returns the name of the scenario in a file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
-	if isYAML(base) {
-		base = strings.TrimSuffix(base, path.Ext(base))
-	}
-	return base
-}
-
-func isYAML(file string) bool {
-	return strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
 }

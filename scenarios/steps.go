@@ -99,27 +99,21 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 	}
 }
 
-// faultOf finds the only key that is a fault's name.
+// faultOf finds the first key that is a fault's name.
 func (r *reader) faultOf(list entries, at place) entry {
-	var found, others []entry
 	for _, e := range list {
 		if _, ok := nemesis.Find(e.key.text); ok {
-			found = append(found, e)
-		} else if !slices.Contains(keysOf(&nemesis.Step{}), e.key.text) {
-			others = append(others, e)
+			return e
 		}
 	}
 	faults := sorted(nemesis.All(), faultName)
-	switch {
-	case len(found) == 1:
-	case len(found) > 1:
-		r.fail(found[1].key.at, "make two steps of it", "a step has one fault, and both %q and %q are faults", found[0].key.text, found[1].key.text)
-	case len(others) > 0:
-		r.unknown(others[0].key, faults, "no fault is named %q", others[0].key.text)
-	default:
-		r.fail(at, catalog.DidYouMean("", faults), "the step names no fault")
+	for _, e := range list {
+		if !slices.Contains(keysOf(&nemesis.Step{}), e.key.text) {
+			r.unknown(e.key, faults, "no fault is named %q", e.key.text)
+		}
 	}
-	return found[0]
+	r.fail(at, catalog.DidYouMean("", faults), "the step names no fault")
+	panic("fail returns only with a mistake")
 }
 
 // target reads the target of a fault: a role or a link.
