@@ -21,15 +21,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
-	"lockbench/internal/stats"
 	"lockbench/internal/world/external"
 	"lockbench/scenarios"
 )
@@ -201,44 +198,11 @@ func (c *Campaign) file(name string, w func(io.Writer) error) error {
 }
 
 func (c *Campaign) writeJSON() error {
-	slim := *c
-	slim.Worlds = slices.Clone(c.Worlds)
-	for i := range slim.Worlds {
-		w := &slim.Worlds[i]
-		w.Rows = slices.Clone(w.Rows)
-		for j := range w.Rows {
-			w.Rows[j].Result = figures(w.Rows[j].Result)
-		}
-	}
 	return c.file(File, func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
-		return e.Encode(slim)
+		return e.Encode(c)
 	})
-}
-
-// figures returns a result without the parts that are in the results of its runs or that no table and no comparison needs.
-func figures(r *report.Result) *report.Result {
-	if r == nil {
-		return nil
-	}
-	slim := *r
-	slim.About, slim.Plan, slim.Locks = "", nil, slices.Clone(r.Locks)
-	for l := range slim.All() {
-		l.Options, l.Plan, l.AcquireMS, l.OverlapMS = nil, nil, nil, nil
-		if after, ok := stats.Median(l.ViolationAfterS); ok {
-			l.ViolationAfterS = []float64{after}
-		}
-		if a, ok := l.LatencyMS["acquire"]; ok {
-			l.LatencyMS = map[string]stats.Latency{"acquire": a}
-		}
-		fence, judged := l.Check(checker.Resource)
-		l.Checks = nil
-		if judged && l.Claims.Fenced {
-			l.Checks = []checker.Result{{Name: fence.Name, Verdict: fence.Verdict}}
-		}
-	}
-	return &slim
 }
 
 // write writes all files of the campaign.

@@ -273,19 +273,12 @@ func (c *Comparison) Write(w io.Writer) error {
 			b.WriteByte('\n')
 		}
 	}
-	list := func(names []string, said string) {
-		const most = 12
-		if len(names) > 0 {
-			more := ""
-			if len(names) > most {
-				more = fmt.Sprintf(" and %d more", len(names)-most)
-				names = names[:most]
-			}
-			fmt.Fprintf(&b, "%s: %s%s\n", said, report.OneLine(strings.Join(names, ", ")), more)
-		}
+	if len(c.OnlyA) > 0 {
+		fmt.Fprintf(&b, "Only in the first: %s\n", report.OneLine(strings.Join(c.OnlyA, ", ")))
 	}
-	list(c.OnlyA, "Only in the first")
-	list(c.OnlyB, "Only in the second")
+	if len(c.OnlyB) > 0 {
+		fmt.Fprintf(&b, "Only in the second: %s\n", report.OneLine(strings.Join(c.OnlyB, ", ")))
+	}
 	b.WriteString(c.rules() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -293,10 +286,17 @@ func (c *Comparison) Write(w io.Writer) error {
 
 // rules summarizes the comparison and explains which changes count.
 func (c *Comparison) rules() string {
-	said := "Nothing became worse."
-	if worse := c.worse(); worse > 0 {
-		said = report.Plural(worse, "change") + " for the worse."
+	return fmt.Sprintf("%s; %s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.",
+		c.headline(), report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
+}
+
+// headline summarizes the changes in a few words.
+func (c *Comparison) headline() string {
+	switch worse := c.worse(); {
+	case worse > 0:
+		return report.Plural(worse, "change") + " for the worse"
+	case len(c.Changes) > 0:
+		return report.Plural(len(c.Changes), "change") + ", none for the worse"
 	}
-	return fmt.Sprintf("%s %s without a change. A verdict counts whatever the number of episodes; a rate if p < %.2g (Fisher's exact test); acquiring if it took %d times as long and %d ms more.",
-		said, report.Plural(c.Same, "cell"), Significance, latencyFactor, latencyMoreMS)
+	return "nothing changed"
 }

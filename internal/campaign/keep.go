@@ -123,17 +123,3 @@ func (n *Kept) Write(w io.Writer) error {
 	_, err = io.WriteString(w, b.String())
 	return err
 }
-
-// headline summarizes the changes in a few words.
-func (c *Comparison) headline() string {
-	said := "nothing changed"
-	if worse := c.worse(); worse > 0 {
-		said = report.Plural(worse, "change") + " for the worse"
-	} else if len(c.Changes) > 0 {
-		said = report.Plural(len(c.Changes), "change") + ", none for the worse"
-	}
-	if len(c.OnlyA) > 0 {
-		said += fmt.Sprintf(", and %d cells of the last green campaign were not run", len(c.OnlyA))
-	}
-	return said
-}
