@@ -15,9 +15,9 @@ func Checked(w io.Writer, file string, l *Lock) error {
 	const indent = 2
 	columns := TerminalWidth(w)
 	var b bytes.Buffer
-	line := func(before, wide string, parts ...string) {
-		if width(before+wide) <= columns || columns >= ScreenWidth {
-			b.WriteString(before + wide + "\n")
+	line := func(before string, parts ...string) {
+		if wide := before + strings.Join(parts, "  "); width(wide) <= columns || columns >= ScreenWidth {
+			b.WriteString(wide + "\n")
 			return
 		}
 		for _, part := range wrap(strings.Join(parts, " · "), columns-len(before)) {
@@ -28,8 +28,7 @@ func Checked(w io.Writer, file string, l *Lock) error {
 	if l.Episodes > 1 || l.ViolatingEpisodes > 0 {
 		head = append(head, fmt.Sprintf("%d of %d episodes", l.ViolatingEpisodes, l.Episodes))
 	}
-	head = append(head, Printable(file))
-	line("", strings.Join(head, "  "), head...)
+	line("", append(head, Printable(file))...)
 	for _, c := range l.Checks {
 		said := c.Verdict.String()
 		switch {
@@ -40,9 +39,9 @@ func Checked(w io.Writer, file string, l *Lock) error {
 		case c.Note != "":
 			said += " (" + OneLine(c.Note) + ")"
 		}
-		line("  ", fmt.Sprintf("%-12s %s", c.Name, said), c.Name, said)
+		line("  ", pad(c.Name, 11), said)
 		if note := OneLine(c.Note); note != "" && c.Verdict == checker.Violated {
-			line("  ", fmt.Sprintf("%-12s %s", "", note), note)
+			line("  ", pad("", 11), note)
 		}
 	}
 	if l.Counterexample != nil {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"lockbench/internal/history"
@@ -50,10 +49,10 @@ var FigureColumns = []Column{
 	figure("HAND-OVER", func(l *Lock) string { return twoMillis(l.LatencyMS, stats.Handoff) }),
 }
 
-// figure is a column with a figure of the locks that tried to acquire.
+// figure is a column with a figure. It has a dash for a lock that took no part.
 func figure(title string, cell func(l *Lock) string) Column {
 	return Column{title, true, func(l *Lock) string {
-		if l.Unsupported != "" || l.Acquires.OK+l.Acquires.Fail+l.Acquires.Info == 0 {
+		if l.Unsupported != "" || l.Error != "" && l.Episodes == 0 {
 			return missing
 		}
 		return cell(l)
@@ -79,9 +78,4 @@ func RateText(r *stats.Rate) string {
 }
 
 // tenth writes a figure with one decimal place, and from 100 on without.
-func tenth(f float64) string {
-	if f >= 99.95 {
-		return strconv.FormatFloat(f, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(f, 'f', 1, 64)
-}
+func tenth(f float64) string { return strings.TrimSuffix(Seconds(f), " s") }

@@ -36,23 +36,21 @@ var Columns = []Column{
 		}
 		return l.Word()
 	}},
-	{"EPISODES", true, func(l *Lock) string {
-		return l.unlessIdle(fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes))
-	}},
-	{"LOST", true, func(l *Lock) string { return l.unlessIdle(Count(l.LostUpdates)) }},
-	{"GRANTS", true, func(l *Lock) string { return l.unlessIdle(Count(l.Acquires.OK)) }},
-	{"OUTAGE", true, func(l *Lock) string {
+	figure("EPISODES", func(l *Lock) string { return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes) }),
+	figure("LOST", func(l *Lock) string { return Count(l.LostUpdates) }),
+	figure("GRANTS", func(l *Lock) string { return Count(l.Acquires.OK) }),
+	figure("OUTAGE", func(l *Lock) string {
 		if l.Control() { // a control has no servers
 			return missing
 		}
-		return l.unlessIdle(Seconds(l.OutageS))
-	}},
-	{"P99", true, func(l *Lock) string {
+		return Seconds(l.OutageS)
+	}),
+	figure("P99", func(l *Lock) string {
 		if acquire, ok := l.LatencyMS[history.Acquire]; ok {
-			return l.unlessIdle(Millis(acquire.P99))
+			return Millis(acquire.P99)
 		}
 		return missing
-	}},
+	}),
 	{"", false, func(l *Lock) string { return l.Mark() }},
 }
 
@@ -100,14 +98,6 @@ func (l *Lock) ShownClass() string {
 		return ""
 	}
 	return l.Class.String()
-}
-
-// unlessIdle is a figure, or a dash for a lock that took no part.
-func (l *Lock) unlessIdle(figure string) string {
-	if l.Unsupported != "" || l.Error != "" && l.Episodes == 0 {
-		return missing
-	}
-	return figure
 }
 
 // Mark is the mark at the end of a row: as expected, or not.

@@ -70,7 +70,7 @@ func KeepNight(dir string, started time.Time, results []*report.Result) error {
 	return errors.Join(
 		report.WriteText(path, text),
 		report.WriteFile(filepath.Join(dir, TrendsFile), func(w io.Writer) error {
-			return trendsPage.Execute(w, newTrends(kept.Runs, "Locks over the nights", "lockbench · nightly"))
+			return trendsPage.Execute(w, newTrends(kept.Runs))
 		}),
 	)
 }

@@ -34,7 +34,7 @@ func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v := newTrends(now.runs, "Locks", "lockbench · results folder")
+	v := newTrends(now.runs)
 	v.Served = true
 	_ = trendsPage.Execute(w, v) // the client may be gone
 }
@@ -42,10 +42,10 @@ func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
 // trends is the data of the page of locks.
 type trends struct {
 	page.Parts
-	Own                template.CSS
-	Title, Kind, Facts string
-	Locks              []subject
-	Served             bool // with links to the other pages of the site
+	Own    template.CSS
+	Facts  string
+	Locks  []subject
+	Served bool // with links to the other pages of the site
 }
 
 // subject is a lock in all runs.
@@ -88,7 +88,7 @@ func (t Tally) Words() string {
 }
 
 // newTrends makes the page of runs, of which the newest is the first.
-func newTrends(runs []entry, title, kind string) trends {
+func newTrends(runs []entry) trends {
 	byName, days := map[string]*subject{}, map[string]bool{}
 	for _, e := range slices.Backward(runs) {
 		for _, l := range e.Locks {
@@ -102,7 +102,7 @@ func newTrends(runs []entry, title, kind string) trends {
 			days[day(e.Started)] = true
 		}
 	}
-	v := trends{Parts: page.Shared(), Own: template.CSS(trendsStyle), Title: title, Kind: kind, Facts: "no night yet"}
+	v := trends{Parts: page.Shared(), Own: template.CSS(trendsStyle), Facts: "no night yet"}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		at := byName[name]
 		slices.SortFunc(at.Trends, func(a, b trend) int {
