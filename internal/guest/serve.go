@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +60,7 @@ var errClosed = errors.New("closed by the host")
 
 // input is a line of the host.
 type input struct {
-	line string
+	line []byte
 	cut  bool
 	at   time.Time // when the line was read
 }
@@ -68,10 +69,7 @@ func (s *server) serve(ctx context.Context, r io.Reader, hello Hello) error {
 	ctx, s.end = context.WithCancelCause(ctx)
 	defer s.end(nil)
 	hello.Hello = ProtocolVersion
-	line, err := marshalLine(hello)
-	if err == nil {
-		err = s.write(line)
-	}
+	err := s.say(hello)
 	if err != nil {
 		return fmt.Errorf("write hello: %w", err)
 	}
@@ -97,7 +95,7 @@ func (s *server) read(ctx context.Context, l *lines) {
 			s.end(err)
 			return
 		}
-		if !s.begin(ctx, s.receive(input{line: string(line), cut: cut, at: at})) {
+		if !s.begin(ctx, s.receive(input{line, cut, at})) {
 			return
 		}
 	}
@@ -191,9 +189,9 @@ func (s *server) receive(i input) call {
 	if i.cut {
 		return refuse("the line is longer than %d bytes", lineBytesMax)
 	}
-	var err error
-	if c.Request, err = readRequest(i.line); err != nil {
-		return refuse("the line is not a request: %v: %s", err, quoted([]byte(i.line)))
+	err := json.Unmarshal(i.line, &c.Request)
+	if err != nil {
+		return refuse("the line is not a request: %v: %s", err, quoted(i.line))
 	}
 	if c.Op != OpAcquire {
 		return c
@@ -300,20 +298,15 @@ func (s *server) doOpen(ctx context.Context, r Request) Answer {
 	return Answer{OK: true}
 }
 
-// say sends an answer or a notice.
-func (s *server) say(a Answer) error {
-	line, err := a.marshalLine()
+// say writes a hello, an answer or a notice as one line.
+func (s *server) say(message any) error {
+	line, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
-	return s.write(line)
-}
-
-// write writes one whole line.
-func (s *server) write(line []byte) error {
 	_ = s.writing.Take(context.Background()) // this context does not end
 	defer s.writing.Give()
-	_, err := s.w.Write(line)
+	_, err = s.w.Write(append(line, '\n'))
 	return err
 }
 
