@@ -97,38 +97,22 @@ func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool
 	return want.String(), holds, why
 }
 
-// like finds a correct lock in the catalog to compare a user's lock with: it runs on the same servers and the scenario
-// expects the same result of it. It prefers a lock with the same capabilities, then the plain lock of the service. If
-// there is none, it returns "", and the violation may well be a defect of the user's lock.
+// like returns the plain lock of the service if it runs on the same servers and the scenario expects the same result of
+// it. If it does not, like returns "", and the violation may well be a defect of the user's lock.
 func like(s *scenarios.Scenario, l *report.Lock, service string) string {
 	if l.Verdict != checker.Violated {
 		return ""
 	}
-	found, rank := "", 0
 	for _, c := range catalog.All() {
-		if c.Service != service || c.Broken || c.Wrong != nil || c.Library != nil || !slices.Contains(c.Topologies, l.Topology) {
-			continue
-		}
-		// Other locks of the catalog may have a defect that causes more than an overstay. The plain lock has none.
-		if !c.Plain && l.Class != checker.Overstay {
+		if !c.Plain || c.Service != service || !slices.Contains(c.Topologies, l.Topology) {
 			continue
 		}
 		want := s.Expectation(c.Name)
-		if holds, _ := want.Holds(observed(l)); !holds || want.Verdict == scenarios.Unjudged {
-			continue
-		}
-		now := 1
-		if c.Claims == l.Claims {
-			now += 2
-		}
-		if c.Plain {
-			now++
-		}
-		if now > rank {
-			found, rank = c.Name, now
+		if holds, _ := want.Holds(observed(l)); holds && want.Verdict != scenarios.Unjudged {
+			return c.Name
 		}
 	}
-	return found
+	return ""
 }
 
 // ExpectsVerdict is like [Expects] but ignores the rate, which needs more than one run.
