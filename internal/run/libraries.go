@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/locks/catalog"
@@ -35,11 +35,7 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", u.Name, err)
 			}
-			quoted := []string{quote(program)}
-			for _, word := range words {
-				quoted = append(quoted, quote(word))
-			}
-			g.Command = strings.Join(quoted, " ")
+			g.Command = shellword.Join(append([]string{program}, words...)...)
 		case entry.Library.Real:
 			continue // the catalog gives the reason
 		default:
@@ -89,6 +85,3 @@ func findBuilt(name string) (string, error) {
 	}
 	return "", fmt.Errorf("%w: %s, which serves stock libraries, is neither next to this program nor on PATH; `make more` builds it", exec.ErrNotFound, name)
 }
-
-// quote quotes a word for the shell.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

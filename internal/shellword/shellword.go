@@ -3,22 +3,28 @@
 package shellword
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Quote quotes a word for a shell if it contains special characters. A word with control
-// characters becomes $'...', which bash, zsh and newer POSIX shells understand.
+// Quote quotes a word for a shell if it contains special characters. A word with control characters becomes $'...',
+// which bash, zsh and newer POSIX shells understand.
 func Quote(word string) string {
-	if escaped, ok := escape(word); ok {
-		return "$'" + escaped + "'"
-	}
-	if word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!") {
+	switch {
+	case strings.ContainsFunc(word, isControl):
+		escaped := strconv.Quote(word)
+		return "$'" + strings.ReplaceAll(escaped[1:len(escaped)-1], "'", `\'`) + "'"
+	case word != "" && !strings.ContainsAny(word, " \t\n'\"$`\\*?[]{}()<>|&;~#!"):
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// isControl reports whether a terminal would interpret a character, or cannot show it.
+func isControl(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) || r == utf8.RuneError
 }
 
 // Join quotes words and puts them into one command.
@@ -28,28 +34,4 @@ func Join(words ...string) string {
 		quoted[i] = Quote(w)
 	}
 	return strings.Join(quoted, " ")
-}
-
-// escape returns a word for $'...'; ok is false if it needs none.
-func escape(word string) (escaped string, ok bool) {
-	var b strings.Builder
-	for rest := word; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		switch {
-		case r == '\n', r == '\t': // unchanged, also in single quotes
-			b.WriteRune(r)
-		case r == utf8.RuneError && size == 1, r < utf8.RuneSelf && unicode.IsControl(r):
-			ok = true
-			fmt.Fprintf(&b, `\x%02x`, rest[0])
-		case unicode.In(r, unicode.Cc, unicode.Cf):
-			ok = true
-			fmt.Fprintf(&b, `\u%04x`, r)
-		case r == '\\', r == '\'':
-			b.WriteString(`\` + string(r))
-		default:
-			b.WriteRune(r)
-		}
-		rest = rest[size:]
-	}
-	return b.String(), ok
 }
