@@ -97,7 +97,7 @@ func TestFoldsOpenErrors(t *testing.T) {
 		}
 		said := err.Error()
 		want := map[string]string{"panic": "index out of range [0] with length 0, at gotest_test.go:", "error": "no master here"}[name]
-		if strings.Count(said, want) != 1 || strings.Contains(said, "\n") || !strings.Contains(said, "open 8 clients: ") ||
+		if strings.Count(said, want) != 1 || strings.Contains(said, "\n") || !strings.Contains(said, "open client-0: ") ||
 			!strings.Contains(said, "cannot use the topology sentinel, let its opener return locks.ErrUnsupported") {
 			t.Errorf("%s: %s", name, said)
 		}
@@ -111,7 +111,7 @@ func TestUnsupportedTopology(t *testing.T) {
 		return nil, fmt.Errorf("not on %s: %w", c.Store.Topology, locks.ErrUnsupported)
 	}
 	_, err := lockbench.Run(t.Context(), o)
-	if err == nil || !strings.HasPrefix(err.Error(), "run failover: ") || !strings.Contains(err.Error(), "not on sentinel") || strings.Contains(err.Error(), "open 8") {
+	if err == nil || !strings.HasPrefix(err.Error(), "run failover: ") || !strings.Contains(err.Error(), "not on sentinel") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,8 +22,9 @@ type Hello struct {
 	// discovery even if the servers' own addresses are unreachable.
 	AddrMap bool `json:"addr_map,omitempty"`
 
-	// Strange are the fields of a received hello that the protocol does not have.
-	Strange []StrangeField `json:"-"`
+	// Unknown describes a field of a received hello that the protocol does not have, probably a spelling mistake. lockbench
+	// ignores it.
+	Unknown string `json:"-"`
 }
 
 // HelloOf returns the hello of a lock. Hello does not embed the card, because its fields have the order of the protocol.

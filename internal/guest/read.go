@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,7 +156,6 @@ var errNoHello = errors.New("its first line is not a hello")
 func ReadHello(line []byte) (Hello, error) {
 	var h Hello
 	err := json.Unmarshal(line, &h)
-	h.Strange = strangeFields(line)
 	switch {
 	case !strings.HasPrefix(h.Hello, "lockbench-guest/"):
 		return h, fmt.Errorf("%w: %s", errNoHello, quoted(line))
@@ -163,6 +163,12 @@ func ReadHello(line []byte) (Hello, error) {
 		return h, fmt.Errorf("its protocol is %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line))
 	case err != nil:
 		return h, fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line))
+	}
+	// Unknown fields are not an error, but its author should know about them.
+	strict := json.NewDecoder(bytes.NewReader(line))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(new(Hello)); err != nil {
+		h.Unknown = strings.TrimPrefix(err.Error(), "json: ")
 	}
 	return h, nil
 }

@@ -67,7 +67,7 @@ func (c *crew) start(ctx context.Context, n int) error {
 	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
 	ids := c.reduction.clients(n)
 	opened := make([]*member, len(ids))
-	errs := make([]*openError, len(ids))
+	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
 	for i, id := range ids {
 		wg.Go(func() { opened[i], errs[i] = c.open(ctx, id) })
@@ -84,7 +84,7 @@ func (c *crew) start(ctx context.Context, n int) error {
 	return nil
 }
 
-func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
+func (c *crew) open(ctx context.Context, id int) (*member, error) {
 	spec := c.subject.client
 	spec.ID, spec.Seed = id, seed.Derive(c.seed, fmt.Sprintf("client/%d", id))
 	spec.Log, spec.OpenLimit = c.log, c.openLimit
@@ -93,7 +93,7 @@ func (c *crew) open(ctx context.Context, id int) (*member, *openError) {
 	spec.Queued = func(session string) { c.queued(id, session) }
 	client, err := c.cluster.Open(ctx, spec)
 	if err != nil {
-		return nil, &openError{id, err}
+		return nil, err // names the client
 	}
 	m := &member{id: id, client: client}
 	c.mu.Lock()
@@ -225,11 +225,7 @@ func (c *crew) replace(ctx context.Context) (*member, error) {
 	if replaced > replaceMax {
 		return nil, fmt.Errorf("%d clients have died in one run; their output is in the logs in the results folder", replaced)
 	}
-	m, err := c.open(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return c.open(ctx, id)
 }
 
 // stop waits until every client has released its locks and is closed. The context of start must have ended.
