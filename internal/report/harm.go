@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"lockbench/internal/history"
 )
@@ -21,8 +22,7 @@ type harm struct {
 type write struct {
 	client  string
 	value   int64
-	over    int64 // the value before
-	hasOver bool
+	over    *int64 // the value before; nil: unknown
 	undone  int    // the writes of others that this one undid
 	form    string // of the resource: plain or fenced
 	refused bool
@@ -59,10 +59,9 @@ func measureHarm(s *story) harm {
 	}
 	slices.SortFunc(all, func(a, b access) int { return a.Return - b.Return })
 	type state struct {
-		value    int64
-		hasValue bool
-		writes   int                      // applied so far
-		read     map[*history.Session]int // writes at its last read
+		value  *int64
+		writes int                      // applied so far
+		read   map[*history.Session]int // writes at its last read
 	}
 	states := map[string]*state{}
 	for _, op := range all {
@@ -78,7 +77,7 @@ func measureHarm(s *story) harm {
 			}
 			continue
 		}
-		w := write{over: now.value, hasOver: now.hasValue, form: form, refused: op.Outcome == history.Failed}
+		w := write{over: now.value, form: form, refused: op.Outcome == history.Failed}
 		if value := cmp.Or(s.h.At(op.Return).Value, s.h.At(op.Invoke).Value); value != nil {
 			w.value = *value
 		}
@@ -86,11 +85,11 @@ func measureHarm(s *story) harm {
 		case history.Done:
 			if since, ok := now.read[op.session]; ok {
 				w.undone = now.writes - since
-			} else if w.hasOver && w.value <= w.over {
-				w.undone = int(w.over - w.value + 1)
+			} else if w.over != nil && w.value <= *w.over {
+				w.undone = int(*w.over - w.value + 1)
 			}
 			now.writes++
-			now.value, now.hasValue = w.value, true
+			now.value = &w.value
 			now.read[op.session] = now.writes // a client does not undo its own writes
 		case history.Maybe:
 			continue
@@ -127,8 +126,8 @@ func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 		return what + ": the fenced resource refuses", "", true
 	case w.refused:
 		return what + ": refused", "", true
-	case w.undone > 0 && w.hasOver:
-		return what + " over " + strconv.FormatInt(w.over, 10), Plural(w.undone, "write") + " undone", true
+	case w.undone > 0 && w.over != nil:
+		return what + " over " + strconv.FormatInt(*w.over, 10), Plural(w.undone, "write") + " undone", true
 	}
 	return what, "", false
 }
@@ -153,22 +152,22 @@ func (m *harm) words() string {
 			}
 		}
 	}
-	fence := ""
+	var parts []string
+	if undone > 0 {
+		text := Plural(undone, "write") + " undone"
+		if worst.over != nil {
+			text += fmt.Sprintf(": %s wrote %d over %d", worst.client, worst.value, *worst.over)
+		}
+		parts = append(parts, text)
+	}
 	if refused > 0 {
-		fence = "the fenced resource refused " + Plural(refused, "write")
+		parts = append(parts, "the fenced resource refused "+Plural(refused, "write"))
 	}
 	switch {
 	case undone > 0:
-		text := Plural(undone, "write") + " undone"
-		if worst.hasOver {
-			text += fmt.Sprintf(": %s wrote %d over %d", worst.client, worst.value, worst.over)
-		}
-		if fence != "" {
-			text += "; " + fence
-		}
-		return text + "."
-	case fence != "":
-		return "none: " + fence + "."
+		return strings.Join(parts, "; ") + "."
+	case refused > 0:
+		return "none: " + parts[0] + "."
 	case m.alone:
 		return ""
 	case len(m.writes) > 0:

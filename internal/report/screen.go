@@ -54,53 +54,53 @@ func (s Screen) line(b *bytes.Buffer, p paint, text string) {
 }
 
 func (s Screen) table(b *bytes.Buffer) {
-	rows := cells(Columns, s.Result)
-	titles := make([]string, len(Columns))
-	for j, c := range Columns {
-		titles[j] = c.Title
+	rows := [][]string{{}} // the titles come first
+	for _, c := range Columns {
+		rows[0] = append(rows[0], c.Title)
 	}
-	widths, total := tableWidths(titles, rows)
+	rows = append(rows, cells(Columns, s.Result)...)
+	widths, total := make([]int, len(Columns)), -2
+	for j := range Columns {
+		for _, row := range rows {
+			widths[j] = max(widths[j], width(row[j]))
+		}
+		total += widths[j] + 2
+	}
 	// Names of locks are the only cells of any length.
 	const nameMin = 12
-	over := max(0, total-s.width())
-	if name := max(min(widths[0], nameMin), widths[0]-over); widths[0]-name >= over {
-		widths[0] = name
+	if over := max(0, total-s.width()); widths[0]-over >= min(widths[0], nameMin) {
+		widths[0] -= over
+		s.wide(b, rows, widths)
 	} else {
-		s.stacked(b, rows)
-		s.paragraph(b, dim, "", s.legend(rows))
-		return
+		s.stacked(b, rows[1:])
 	}
+	s.paragraph(b, dim, "", s.legend(rows[1:]))
+}
 
-	draw := func(cell func(j int) string, paints func(j int) paint) {
+// wide is the table with a line for each row, the titles first.
+func (s Screen) wide(b *bytes.Buffer, rows [][]string, widths []int) {
+	for i, row := range rows {
 		var line strings.Builder
 		for j, c := range Columns {
-			if j > 0 {
-				line.WriteString("  ")
+			p := noPaint
+			switch {
+			case i == 0:
+				p = bold
+			case c.Title == VerdictTitle:
+				p = s.Result.Locks[i-1].paint()
+			case j == len(Columns)-1:
+				p = s.Result.Locks[i-1].markPaint()
 			}
-			text := clipMiddle(cell(j), widths[j])
+			text := clipMiddle(row[j], widths[j])
 			fill := strings.Repeat(" ", widths[j]-width(text))
-			if c.Right {
-				line.WriteString(fill)
-				fill = ""
+			if text = p.on(text, s.Color); c.Right {
+				line.WriteString(fill + text + "  ")
+			} else {
+				line.WriteString(text + fill + "  ")
 			}
-			line.WriteString(paints(j).on(text, s.Color) + fill)
 		}
 		s.line(b, noPaint, line.String())
 	}
-	draw(func(j int) string { return titles[j] }, func(int) paint { return bold })
-	for i, row := range rows {
-		l := &s.Result.Locks[i]
-		draw(func(j int) string { return row[j] }, func(j int) paint {
-			switch {
-			case Columns[j].Title == VerdictTitle:
-				return l.paint()
-			case j == len(Columns)-1:
-				return l.markPaint()
-			}
-			return noPaint
-		})
-	}
-	s.paragraph(b, dim, "", s.legend(rows))
 }
 
 // stacked is the table for a narrow screen: a line with name, verdict and mark of each lock, and its figures below.
@@ -124,19 +124,6 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 			s.line(b, noPaint, "  "+line)
 		}
 	}
-}
-
-// tableWidths are the widths of the columns and of the table.
-func tableWidths(titles []string, rows [][]string) (widths []int, total int) {
-	widths = make([]int, len(titles))
-	for j, title := range titles {
-		widths[j] = width(title)
-		for _, row := range rows {
-			widths[j] = max(widths[j], width(row[j]))
-		}
-		total += widths[j] + 2
-	}
-	return widths, total - 2
 }
 
 // legend explains the marks that occur and the columns.

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,11 +45,10 @@ func (d *drawer) window(margin float64) (from, to time.Duration) {
 
 func (d *drawer) concerned(s *history.Session) bool { return slices.Contains(d.scene.Holders, s) }
 
-// clientLanes has a lane for each client with sessions in the drawing. If there are too many, it leaves out those that
-// have the least to do with the scene.
+// clientLanes has a lane for each client with sessions in the drawing. If there are too many, it leaves out the last
+// ones, except for the holders of the scene.
 func (d *drawer) clientLanes(s scale, only map[int32]bool) (lanes []lane, left int) {
 	all := map[int32]*lane{}
-	weight := map[int32]int{}
 	for _, session := range d.h.Sessions {
 		if only != nil && !only[session.Client] {
 			continue
@@ -63,26 +63,14 @@ func (d *drawer) clientLanes(s scale, only map[int32]bool) (lanes []lane, left i
 			all[session.Client] = l
 		}
 		l.Bars = append(l.Bars, bars...)
-		switch {
-		case d.concerned(session):
-			l.Concerned = true
-			weight[session.Client] += 1 << 20
-		case slices.Contains(session.Keys, d.scene.Key):
-			weight[session.Client] += 2
-		default:
-			weight[session.Client]++
-		}
+		l.Concerned = l.Concerned || d.concerned(session)
 	}
-	var ids []int32
-	for id := range all {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(weight[b]-weight[a], int(a-b)) })
-	left = max(0, len(ids)-clientsMax)
-	ids = ids[:len(ids)-left]
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		l := all[id]
+		if len(lanes) >= clientsMax && !l.Concerned {
+			left++
+			continue
+		}
 		for i, f := range d.h.Faults {
 			if f.Strikes(id) {
 				l.Bars = append(l.Bars, s.inside([]bar{d.faults[i]})...)

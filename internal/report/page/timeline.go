@@ -124,7 +124,7 @@ func (d *drawer) caption(t *timeline, left int) string {
 		said += fmt.Sprintf("; thinned: %s that concern neither of the two holders are drawn together with their neighbours", report.Plural(joined, "bar"))
 	}
 	if left > 0 {
-		said += fmt.Sprintf("; %s with no part in it left out", report.Plural(left, "client"))
+		said += fmt.Sprintf("; %s left out", report.Plural(left, "client"))
 	}
 	return said + "."
 }
