@@ -36,9 +36,6 @@ night, 1 also means that a result is not as expected.`,
 			return usagef("compare wants two folders, of runs or of matrices, the earlier first, or one and --keep DIR; got %d", len(args))
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := notEmpty(c, "keep"); err != nil {
-				return err
-			}
 			if kept != "" {
 				return keep(c, args, kept)
 			}

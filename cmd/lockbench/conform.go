@@ -74,7 +74,6 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 	}
 	fl := c.Flags()
 	f.addWorld(c, "local")
-	f.addServers(c)
 	f.add(c)
 	fl.StringSliceVar(&f.topologies, "topology", nil, "only these topologies (default: all of the lock that the world has)")
 	fl.BoolVar(&f.json, "json", false, "print the results as JSON on stdout")
@@ -114,9 +113,6 @@ func (f *conformFlags) run(c *cobra.Command, args []string) error {
 
 // prepare finds the lock, its world and its topologies.
 func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, error) {
-	if err := f.notEmpty(c); err != nil {
-		return nil, err
-	}
 	if dir := filepath.Dir(f.junit); f.junit != "" {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, usagef("--junit %s: there is no folder %s; make it first", f.junit, dir)

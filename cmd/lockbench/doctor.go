@@ -26,7 +26,6 @@ func newDoctorCommand() *cobra.Command {
 		Args:    wants(0, 0, "no arguments"),
 		RunE:    func(c *cobra.Command, _ []string) error { return doctor(c, &f, images) },
 	}
-	f.addServers(c)
 	f.add(c)
 	c.Flags().StringSliceVar(&images, "images", nil, "in world docker: make or fetch the images of these services now, such as redis,etcd")
 	completeList(c, "images", serviceNames)

@@ -66,9 +66,6 @@ unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
 // exploration reads the flags. An error means wrong usage.
 func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel int) (search.Exploration, error) {
 	var x search.Exploration
-	if err := notEmpty(c, "lock", "seeds", "shard", "out"); err != nil {
-		return x, err
-	}
 	if lock == "" || seeds == "" {
 		return x, usagef("explore wants --lock and --seeds, such as --lock set-nx --seeds 1..200")
 	}

@@ -60,13 +60,13 @@ func inRange[T cmp.Ordered](c *cobra.Command, name string, value, least, most T)
 }
 
 // notEmpty rejects empty flags, which are usually unset variables in a script: --locks "$LOCKS" would run all locks.
-func notEmpty(c *cobra.Command, names ...string) error {
-	for _, name := range names {
-		if f := c.Flags().Lookup(strings.TrimPrefix(name, "--")); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
-			return usagef("--%s is empty: %s; leave the flag out for the default", f.Name, f.Usage)
+func notEmpty(c *cobra.Command) (err error) {
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && strings.TrimSpace(f.Value.String()) == "" {
+			err = usagef("--%s is empty: %s; leave the flag out for the default", f.Name, f.Usage)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // addAsked adds the flags that replace the expectations of scenarios.

@@ -155,6 +155,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 		return usagef("no command is called %q; %s", args[0], didYouMean(args[0], names))
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return notEmpty(c) }
 	return root
 }
 

@@ -89,7 +89,6 @@ verdicts.`,
 	fl.StringVar(&f.out, "out", "results", "the folder for the matrix's folder")
 	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder with its own flags")
 	f.add(c)
-	f.addServers(c)
 	addAsked(c, &f.asked)
 	completeList(c, "scenarios", scenarios.Names)
 	completeList(c, "locks", catalog.Names)
@@ -99,7 +98,7 @@ verdicts.`,
 
 // check rejects invalid flags.
 func (f *matrixFlags) check(c *cobra.Command) error {
-	if err := notEmpty(c, flagNames(c)...); err != nil {
+	if err := notEmpty(c); err != nil {
 		return err
 	}
 	if f.seeds != "" && f.episodes > 0 {
@@ -254,7 +253,7 @@ const fileVersion = "campaign/1"
 
 // The flags that a file may set, and those that are paths, which are relative to the file.
 var (
-	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like"}, serverFlagNames...)
+	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like"}, serverFlags...)
 	filePath = []string{"hooks", "tls-ca", "tls-cert", "tls-key"}
 )
 

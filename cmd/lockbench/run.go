@@ -79,7 +79,6 @@ func (f *runFlags) register(c *cobra.Command) {
 	fl.BoolVar(&f.json, "json", false, "print result.json instead of the table")
 	fl.StringVar(&f.locks, "locks", "", "the locks to run, with options: a,b/ttl=2s,name=cmd:COMMAND,name=wasm:MODULE (default: the scenario's)")
 	f.addWorld(c, "auto")
-	f.addServers(c)
 	f.add(c)
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of all random decisions (default: drawn and printed)")
 	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes (default: from the scenario)")
@@ -95,9 +94,6 @@ func (f *runFlags) register(c *cobra.Command) {
 
 // runOptions returns the options of the run without its world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
-	if err := f.notEmpty(c, "locks", "out"); err != nil {
-		return run.Options{}, err
-	}
 	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return run.Options{}, err

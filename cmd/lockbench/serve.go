@@ -40,9 +40,6 @@ ssh -L 8300:127.0.0.1:8300 HOST.`,
 }
 
 func serve(c *cobra.Command, args []string, listen string) error {
-	if err := notEmpty(c, "listen"); err != nil {
-		return err
-	}
 	at, err := net.ResolveTCPAddr("tcp", listen)
 	if err != nil {
 		return usagef("--listen wants an address and a port, such as 127.0.0.1:8300: %v", err)

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/run"
+	"lockbench/internal/world/external"
 	"lockbench/service"
 	services "lockbench/service/catalog"
 )
 
 // worldFlags are the flags of every command that uses worlds.
 type worldFlags struct {
-	serverFlags
+	given            external.Given // servers that lockbench does not start
 	world            string
 	programs, images []string
 	offline          bool
@@ -26,9 +27,21 @@ type worldFlags struct {
 // example from a private registry: redis=registry.example/redis:7-bookworm.
 const fetchVariable = "LOCKBENCH_FETCH"
 
-// add adds the flags for programs and images.
+// serverFlags are the names of the flags for external servers.
+var serverFlags = []string{"servers", "hooks", "tls-ca", "tls-cert", "tls-key", "tls-name"}
+
+// named reports whether external servers were named.
+func (f *worldFlags) named() bool { return f.given.Servers != nil }
+
+// add adds the flags except --world.
 func (f *worldFlags) add(c *cobra.Command) {
 	fl := c.Flags()
+	fl.StringArrayVar(&f.given.Servers, "servers", nil, "external servers, which lockbench does not start (world external): redis://HOST:PORT, several for independent masters; redis+sentinel://HOST:PORT,.../MASTER; redis+cluster://HOST:PORT,...; etcd://, zookeeper://, nats:// and mongodb://HOST:PORT,...; postgres://USER@HOST:PORT/DATABASE; mysql://USER@HOST:PORT; TLS by rediss, etcds, zookeepers, natss, mongodb+tls, postgres+tls, mysqls; passwords by LOCKBENCH_REDIS_PASSWORD or LOCKBENCH_REDIS_PASSWORD_FILE")
+	fl.StringVar(&f.given.Hooks, "hooks", "", "a file with commands that kill, start, ... external servers")
+	fl.StringVar(&f.given.CA, "tls-ca", "", "the certificate of the authority that signed the certificates of the servers (PEM)")
+	fl.StringVar(&f.given.Cert, "tls-cert", "", "the client certificate (PEM)")
+	fl.StringVar(&f.given.Key, "tls-key", "", "the key of --tls-cert (PEM)")
+	fl.StringVar(&f.given.TLSName, "tls-name", "", "the name in the certificates of the servers (default: the host)")
 	fl.StringArrayVar(&f.programs, "server", nil, "the server program of a service as `NAME=PATH`, such as redis=/opt/valkey/bin/valkey-server; may be repeated (default: this machine's)")
 	fl.StringArrayVar(&f.images, "image", nil, "in world docker: the image of a service as `NAME=IMAGE`, such as redis=IMAGE; may be repeated (default: made from this machine's programs)")
 	fl.BoolVar(&f.offline, "offline", false, "fetch nothing from a registry. Without it, world docker fetches an official image if this machine lacks the programs, or the image that "+fetchVariable+"=NAME=IMAGE names")
@@ -38,11 +51,6 @@ func (f *worldFlags) add(c *cobra.Command) {
 func (f *worldFlags) addWorld(c *cobra.Command, usual string) {
 	c.Flags().StringVar(&f.world, "world", usual, "where: auto or a world from lockbench list worlds")
 	completeName(c, "world", func() []string { return append(worldNames(), "auto") })
-}
-
-// notEmpty is [notEmpty] for these flags and others.
-func (f *worldFlags) notEmpty(c *cobra.Command, others ...string) error {
-	return notEmpty(c, append(append([]string{"world"}, serverFlagNames...), others...)...)
 }
 
 // options returns the options of the worlds, without external servers.
@@ -122,4 +130,30 @@ func knownService(name string) error {
 
 func serviceNames() []string {
 	return mapped(services.All(), func(s *service.Service) string { return s.Name })
+}
+
+// reach reads the external servers from the flags. It removes the secrets from the environment, which guests and hooks inherit.
+func (f *worldFlags) reach(o *run.WorldOptions) error {
+	g, named := f.given, f.named()
+	switch {
+	case o.External != nil:
+		return nil // they were read before, and the secrets are no longer in the environment
+	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
+		return usagef("--servers is for world external, and --world is %s: leave one of them out", f.world)
+	case !named && f.world == external.Name:
+		return usagef("--world external uses servers that run already: name them with --servers URL; lockbench run --help has the schemes")
+	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
+		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name need --servers URL")
+	case !named:
+		return nil
+	}
+	read, err := g.Read(services.All(), os.Getenv)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	for _, name := range external.Variables(services.All()) {
+		_ = os.Unsetenv(name)
+	}
+	f.world, o.External = external.Name, &read
+	return nil
 }
