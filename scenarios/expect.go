@@ -21,8 +21,8 @@ var Figures = []string{"outage", "p50", "p99", "max"}
 
 // Judgement is a verdict with an optional class, as `violated overstay`.
 type Judgement struct {
-	Verdict string // empty: unspecified
-	Class   string // empty: any class, or none
+	Verdict string `json:"verdict"`         // empty: unspecified
+	Class   string `json:"class,omitempty"` // empty: any class, or none
 }
 
 func (j Judgement) String() string {

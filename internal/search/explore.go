@@ -84,7 +84,7 @@ type FoundSeed struct {
 	Class string `json:"class"`
 	Text  string `json:"text"`
 	// Checks is the verdict of each checker.
-	Checks map[string]judgement `json:"checks,omitempty"`
+	Checks map[string]scenarios.Judgement `json:"checks,omitempty"`
 
 	input   trial.Input
 	outcome *outcome
@@ -260,11 +260,9 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	case e.Tried == 0 || e.Unknown == e.Tried:
 		return report.ExitUnknown
 	}
-	o := scenarios.Observed{Judgement: got, Checks: map[string]scenarios.Judgement{}, Violating: e.Violated, Episodes: e.Tried, RateHigh: 1}
+	o := scenarios.Observed{Judgement: got, Violating: e.Violated, Episodes: e.Tried, RateHigh: 1}
 	if len(e.Found) > 0 {
-		for name, j := range e.Found[0].Checks {
-			o.Checks[name] = scenarios.Judgement(j)
-		}
+		o.Checks = e.Found[0].Checks
 	}
 	// A rate applies to the episodes of the scenario, and each seed varies them.
 	want.Rate = nil

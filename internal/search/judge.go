@@ -8,6 +8,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	"lockbench/scenarios"
 )
 
 // outcome is the part of a judged history that a search needs.
@@ -18,7 +19,7 @@ type outcome struct {
 	Sum      string // of the history
 	Bites    int    // how many steps took effect
 	Calls    int    // how many calls clients made
-	Checks   map[string]judgement
+	Checks   map[string]scenarios.Judgement
 	Finding  checker.Finding // the first of the worst class
 	Involved []involved      // the sessions of the finding
 	// After are the events of their clients after the last grant.
@@ -30,12 +31,6 @@ type moment struct {
 	Client int
 	At     time.Duration
 	Event  int
-}
-
-// judgement is the verdict of one checker.
-type judgement struct {
-	Verdict string `json:"verdict"`
-	Class   string `json:"class,omitempty"`
 }
 
 // involved is a session that a finding is about.
@@ -56,12 +51,12 @@ func judge(path, sum string) (*outcome, error) {
 		return nil, fmt.Errorf("the history contradicts itself, so the harness is at fault: %s", broken)
 	}
 	l := report.NewLock(h, judged)
-	out := &outcome{Verdict: l.Verdict.String(), Class: l.Class.String(), Sum: sum, Checks: map[string]judgement{}}
+	out := &outcome{Verdict: l.Verdict.String(), Class: l.Class.String(), Sum: sum, Checks: map[string]scenarios.Judgement{}}
 	if l.Verdict == checker.Unknown {
 		out.Why = l.Why
 	}
 	for _, c := range judged.Checks {
-		out.Checks[c.Name] = judgement{c.Verdict.String(), c.Worst().String()}
+		out.Checks[c.Name] = scenarios.Judgement{Verdict: c.Verdict.String(), Class: c.Worst().String()}
 	}
 	for _, f := range h.Faults {
 		if f.Bites >= 0 {
