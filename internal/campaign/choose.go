@@ -48,11 +48,7 @@ func (all Choices) scenario(name string) (*scenarios.Scenario, error) {
 	if c := all.find(name); c != nil {
 		return c.of, nil
 	}
-	s, err := scenarios.Load(name)
-	if err != nil {
-		return nil, fmt.Errorf("scenario %s is unknown", name)
-	}
-	return s, nil
+	return scenarios.Load(name)
 }
 
 // Choose resolves the names, globs and files of scenarios and locks, and applies the expectations of the settings.

@@ -9,6 +9,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/scenarios"
 )
 
 // Odd is a lock that did not meet the expectation in one run.
@@ -35,25 +36,20 @@ func (o *Odd) exitCode() int {
 
 // judge compares each run of a row with the expectations of its scenario, and then the rates over all runs. The rates of a
 // shard are judged after the merge.
-func (r *Row) judge(chosen Choices) {
+func (r *Row) judge(s *scenarios.Scenario) {
 	for _, ran := range r.Runs {
 		for i := range ran.result.Locks {
-			if o, is := oddOf(chosen, r.Scenario, &ran.result.Locks[i]); is {
+			if o, is := oddOf(s, &ran.result.Locks[i]); is {
 				o.Seed, o.Dir, o.Again = ran.Seed, ran.Dir, ran.Again
 				r.Odd = append(r.Odd, o)
 			}
 		}
 	}
 	for l := range r.Result.All() {
-		if len(r.Runs) == 0 || l.Unsupported != "" {
+		if l.Unsupported != "" {
 			continue
 		}
 		l.AsExpected, l.Mismatch = true, ""
-		s, err := chosen.scenario(r.Scenario)
-		if err != nil {
-			l.AsExpected, l.Mismatch = false, err.Error()
-			continue
-		}
 		l.Expected, _, _ = run.Expects(s, l)
 		if l.Episodes > 0 && r.Elsewhere == 0 {
 			if holds, why := run.ExpectsRate(s, l); !holds {
@@ -76,25 +72,18 @@ func (r *Row) judge(chosen Choices) {
 }
 
 // oddOf returns the difference from the expectation in one run, ignoring the rate.
-func oddOf(chosen Choices, scenario string, l *report.Lock) (Odd, bool) {
+func oddOf(s *scenarios.Scenario, l *report.Lock) (Odd, bool) {
 	switch {
 	case l.Error != "":
 		return Odd{Lock: l.Lock, Text: "the harness failed: " + report.OneLine(l.Error), Harness: true}, true
 	case l.Unsupported != "":
 		return Odd{}, false
 	}
-	s, err := chosen.scenario(scenario)
-	if err != nil {
-		return Odd{Lock: l.Lock, Text: err.Error()}, true
-	}
 	holds, why := run.ExpectsVerdict(s, l)
-	if holds {
-		return Odd{}, false
-	}
 	if l.Why != "" {
 		why += ": " + l.Why
 	}
-	return Odd{Lock: l.Lock, Text: report.OneLine(why), Undecided: l.Verdict == checker.Unknown}, true
+	return Odd{Lock: l.Lock, Text: report.OneLine(why), Undecided: l.Verdict == checker.Unknown}, !holds
 }
 
 // asExpected returns the number of runs that were as expected.
@@ -138,27 +127,24 @@ func (c *Campaign) ExitCode() int {
 	return code
 }
 
-// Done reports whether all runs of the campaign or shard were done.
-func (c *Campaign) Done() bool {
-	for _, w := range c.Worlds {
-		if slices.ContainsFunc(w.Rows, func(r Row) bool { return !r.complete() }) {
-			return false
-		}
-	}
-	return true
+// any reports whether a row has a property.
+func (c *Campaign) any(property func(*Row) bool) bool {
+	return slices.ContainsFunc(c.Worlds, func(w World) bool {
+		return slices.ContainsFunc(w.Rows, func(r Row) bool { return property(&r) })
+	})
 }
+
+// Done reports whether all runs of the campaign or shard were done.
+func (c *Campaign) Done() bool { return !c.any(func(r *Row) bool { return !r.complete() }) }
 
 // ShardExitCode is the exit code of a shard. Batch engines repeat a task that does not exit with 0, and a repetition
 // cannot change a verdict, so a violation exits with 0 here; merge reports it.
 func (c *Campaign) ShardExitCode() int {
-	for _, w := range c.Worlds {
-		for _, r := range w.Rows {
-			if slices.ContainsFunc(r.Odd, func(o Odd) bool { return o.Harness }) {
-				return report.ExitHarness
-			}
-		}
-	}
-	if !c.Done() {
+	failed := func(r *Row) bool { return slices.ContainsFunc(r.Odd, func(o Odd) bool { return o.Harness }) }
+	switch {
+	case c.any(failed):
+		return report.ExitHarness
+	case !c.Done():
 		return report.ExitUnknown
 	}
 	return report.ExitExpected
@@ -167,15 +153,10 @@ func (c *Campaign) ShardExitCode() int {
 // Outcome summarizes the result in a few words.
 func (c *Campaign) Outcome() string {
 	code := c.ExitCode()
-	if code != report.ExitUnknown || c.Done() {
-		return report.Outcomes[code].Many
+	if code == report.ExitUnknown && !c.Done() && !c.any(func(r *Row) bool { return len(r.Odd) > 0 }) {
+		return "as expected, but not all runs were done"
 	}
-	for _, w := range c.Worlds {
-		if slices.ContainsFunc(w.Rows, func(r Row) bool { return len(r.Odd) > 0 }) {
-			return report.Outcomes[code].Many
-		}
-	}
-	return "as expected, but not all runs were done"
+	return report.Outcomes[code].Many
 }
 
 // Counts summarizes how many runs were done and as expected.

@@ -223,7 +223,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 		t.Errorf("exit %d", a.ExitCode())
 	}
 	has(t, a.Dir, "as expected, but not all runs were done", "- failover, steady, world sim: 1 of 2 runs not run: ",
-		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 3m0s was spent")
+		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 5m0s was spent")
 
 	// It continues where it stopped.
 	s.runs, s.away = nil, ""

@@ -36,7 +36,7 @@ type view struct {
 	Groups  []groupView
 	NotRun  []string
 	Odd     []oddView
-	From    [][2]string
+	From    []string
 	Runs    []runsView
 }
 
@@ -99,34 +99,17 @@ func (c *Campaign) page(w io.Writer) error {
 	return nil
 }
 
-// provenance describes the origin of the campaign.
-func (c *Campaign) provenance() [][2]string {
-	rows := [][2]string{{"seeds from", fmt.Sprint(c.Seed)}}
-	add := func(what, text string) {
-		if text != "" {
-			rows = append(rows, [2]string{what, text})
-		}
-	}
-	add("program", c.Program)
-	add("machine", c.Machine)
-	add("command", c.Again)
-	if !c.Started.IsZero() {
-		add("begun", stamp(c.Started))
-	}
+// provenance describes the origin of the campaign and of the runs in each world.
+func (c *Campaign) provenance() []string {
+	all := []string{"begun " + stamp(c.Started), c.Program, c.Machine}
 	for _, w := range c.Worlds {
-		about := []string{w.About}
+		about := []string{"world " + w.World, w.About, w.Machine, strings.Join(w.Programs, "; ")}
 		if !w.Started.IsZero() {
 			about = append(about, "begun "+stamp(w.Started))
 		}
-		if w.Machine != c.Machine {
-			about = append(about, w.Machine)
-		}
-		if programs := strings.Join(w.Programs, "; "); programs != c.Program {
-			about = append(about, programs)
-		}
-		add("world "+w.World, strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), " · "))
+		all = append(all, strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), " · "))
 	}
-	return rows
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

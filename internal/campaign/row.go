@@ -143,7 +143,13 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 		if row.complete() {
 			row.NotRun = ""
 		}
-		row.judge(chosen)
+		if len(ran) > 0 {
+			s, err := chosen.scenario(r.Scenario)
+			if err != nil {
+				return err
+			}
+			row.judge(s)
+		}
 		*r = row
 	}
 	return nil

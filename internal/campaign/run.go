@@ -63,9 +63,7 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 			w.Say(fmt.Sprintf("world %s: %s: %s", t.world.World, said, place.Missing))
 			t.why = place.Missing
 		} else {
-			if t.budget = left / time.Duration(ready); len(c.Worlds) > 1 {
-				t.budget = t.budget.Round(time.Second) // for display
-			}
+			t.budget = left / time.Duration(ready)
 			ready--
 			if err := t.run(ctx, place.Do); err != nil {
 				failures = append(failures, fmt.Errorf("world %s: %w", t.world.World, err))
@@ -154,11 +152,7 @@ func (t *turn) jobs(yield func(job) bool) {
 				longest = max(longest, x.took())
 			}
 			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < longest) {
-				spent := t.budget
-				if spent <= 0 {
-					spent = t.work.Budget // by earlier worlds
-				}
-				t.why = fmt.Sprintf("the budget of %s was spent before its turn", spent)
+				t.why = fmt.Sprintf("the budget of %s was spent before its turn", t.work.Budget)
 				continue // a shorter one may still fit
 			}
 			if t.Episodes > 0 {
@@ -213,11 +207,12 @@ func (t *turn) do(ctx context.Context, j job, do Do) error {
 	if err := t.read(j.row); err != nil {
 		return err
 	}
-	if x := t.find(j.row, j.round); x != nil {
-		t.pace.Add(j.Scenario, x.took())
-		t.tell(j, x, t.work.now().Sub(before))
+	x := t.find(j.row, j.round)
+	if x == nil {
+		return nil
 	}
-	return nil
+	t.pace.Add(j.Scenario, x.took())
+	return t.tell(j, x, t.work.now().Sub(before))
 }
 
 func (t *turn) gone() time.Duration { return t.work.now().Sub(t.begun) }
@@ -227,7 +222,11 @@ func (t *turn) say(line string) {
 }
 
 // tell reports the result of a run, its duration, and an estimate for the rest of the world's turn.
-func (t *turn) tell(j job, x *Ran, took time.Duration) {
+func (t *turn) tell(j job, x *Ran, took time.Duration) error {
+	s, err := t.work.Chosen.scenario(j.Scenario)
+	if err != nil {
+		return err
+	}
 	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
 	parts := []string{report.OneLine(j.Scenario)}
 	for l := range row.Result.All() {
@@ -236,7 +235,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) {
 		if c.Rate != "" {
 			text += " " + c.Rate
 		}
-		if _, odd := oddOf(t.work.Chosen, j.Scenario, l); odd {
+		if _, odd := oddOf(s, l); odd {
 			text += " " + wrongSign
 		}
 		parts = append(parts, text)
@@ -249,6 +248,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) {
 		}
 	}
 	t.work.Say(strings.Join(append(parts, end), "  "))
+	return nil
 }
 
 // left estimates the duration of the rest of the world's turn.

@@ -26,8 +26,7 @@ const incomplete = "The summary is incomplete; report.html and campaign.json con
 // ends at report.SummaryMax, and then reports that.
 func (c *Campaign) summary(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d · %s · %s · %s\n\n", c.Outcome(), c.Counts(), c.Seed,
-		report.MarkdownText(c.Machine), report.MarkdownText(c.Program), stamp(c.Started))
+	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d.\n\n", c.Outcome(), c.Counts(), c.Seed)
 	if c.Again != "" {
 		const most = 4 << 10
 		fmt.Fprintf(&b, "Again: `%s`\n\n", strings.ReplaceAll(c.Again[:min(len(c.Again), most)], "`", "'"))
@@ -50,10 +49,8 @@ func (c *Campaign) summary(w io.Writer) error {
 	for _, text := range c.notRun() {
 		notRun = append(notRun, report.MarkdownText(text))
 	}
-	for _, x := range c.provenance() {
-		if strings.HasPrefix(x[0], "world ") {
-			from = append(from, report.MarkdownText(x[0]+": "+x[1]))
-		}
+	for _, text := range c.provenance() {
+		from = append(from, report.MarkdownText(text))
 	}
 	section("Not as expected, each with the command that repeats it", odd)
 	section("Not run", notRun)
