@@ -13,6 +13,7 @@ package mariadb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,8 +31,8 @@ type quiet struct{}
 
 func (quiet) Print(...any) {}
 
-// connect makes a client's pool.
-func connect(c locks.Client, lock string) (*sql.DB, error) {
+// connect is the [sqllock.Connect] of these locks.
+func connect(c locks.Client, lock string) (driver.Connector, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != mariadb.Name || len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: %w: it needs a MariaDB", lock, locks.ErrUnsupported)
@@ -50,25 +51,14 @@ func connect(c locks.Client, lock string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", lock, err)
 	}
-	return sqllock.Open(connector), nil
-}
-
-// session returns the opener of a lock that a connection holds.
-func session(s sqllock.Session) locks.Opener {
-	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		db, err := connect(c, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		return s.Locker(db), nil
-	}
+	return connector, nil
 }
 
 // NewGetLock returns the opener of mysql-get-lock. Each lock is acquired, held and released on a connection of its own; for
 // pooled see [sqllock.Session]. Names of GET_LOCK belong to the whole server, so they get a prefix.
 func NewGetLock(pooled bool) locks.Opener {
 	const prefix = "lock."
-	return session(sqllock.Session{
+	return sqllock.Session{
 		Name: "mysql-get-lock", Pooled: pooled,
 		Take: func(ctx context.Context, on sqllock.Conn, name string) error {
 			var granted sql.NullBool
@@ -88,7 +78,7 @@ func NewGetLock(pooled bool) locks.Opener {
 			err := on.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", prefix+name).Scan(&held)
 			return held.Bool, err
 		},
-	})
+	}.Opener(connect)
 }
 
 // Error codes of the server: no such table, a row that exists already, a row that another
@@ -119,7 +109,7 @@ var lockNames = table("lock_names (name VARCHAR(190) COLLATE utf8mb4_bin PRIMARY
 // transaction, and released by its commit.
 func NewForUpdate() locks.Opener {
 	refused := answers(lockTimeout, deadlock)
-	return session(sqllock.Session{
+	return sqllock.Session{
 		Name: "mysql-for-update", Refused: "ROLLBACK",
 		Take: func(ctx context.Context, on sqllock.Conn, name string) error {
 			err := selectName(ctx, on, name)
@@ -141,7 +131,7 @@ func NewForUpdate() locks.Opener {
 			_, err := on.ExecContext(ctx, "COMMIT")
 			return true, err
 		},
-	})
+	}.Opener(connect)
 }
 
 // selectName begins a transaction that locks the row of a name.
@@ -180,11 +170,5 @@ func NewRow() locks.Opener {
 			return 0, err
 		},
 	}
-	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		db, err := connect(c, row.Name)
-		if err != nil {
-			return nil, err
-		}
-		return row.Locker(db, c), nil
-	}
+	return row.Opener(connect)
 }

@@ -11,6 +11,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -26,8 +27,8 @@ import (
 	"lockbench/service/postgres"
 )
 
-// connect makes a client's pool.
-func connect(c locks.Client, lock string) (*sql.DB, error) {
+// connect is the [sqllock.Connect] of these locks.
+func connect(c locks.Client, lock string) (driver.Connector, error) {
 	nodes := c.Store.Nodes()
 	if c.Store.Service != postgres.Name || len(nodes) == 0 {
 		return nil, fmt.Errorf("%s: %w: it needs a PostgreSQL", lock, locks.ErrUnsupported)
@@ -46,20 +47,14 @@ func connect(c locks.Client, lock string) (*sql.DB, error) {
 			return c.Store.Dial(ctx, network, addr)
 		}
 	}
-	return sqllock.Open(stdlib.GetConnector(*cfg)), nil
+	return stdlib.GetConnector(*cfg), nil
 }
 
 // session returns the opener of a lock that a connection holds.
 func session(s sqllock.Session) locks.Opener {
 	// When a context ends, pgx itself asks the server to stop the statement, and waits for the answer before it closes.
 	s.Cut = func(conn any) { _ = conn.(*stdlib.Conn).Conn().PgConn().Conn().Close() }
-	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		db, err := connect(c, s.Name)
-		if err != nil {
-			return nil, err
-		}
-		return s.Locker(db), nil
-	}
+	return s.Opener(connect)
 }
 
 // Advisory locks have numbers of 64 bits, which the server computes from names.
@@ -147,13 +142,7 @@ func NewRow() locks.Opener {
 			return number, err
 		},
 	}
-	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-		db, err := connect(c, row.Name)
-		if err != nil {
-			return nil, err
-		}
-		return row.Locker(db, c), nil
-	}
+	return row.Opener(connect)
 }
 
 // answers returns a function that reports whether an error is an answer of the server with one of the codes.

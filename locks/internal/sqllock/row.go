@@ -23,8 +23,11 @@ type Row struct {
 	Renew, Free string
 }
 
-// Locker returns a client's handle, which closes the pool in the end.
-func (r Row) Locker(db *sql.DB, c locks.Client) locks.Locker {
+// Opener returns the opener of the lock.
+func (r Row) Opener(connect Connect) locks.Opener { return connect.opener(r.Name, r.locker) }
+
+// locker returns a client's handle, which closes the pool in the end.
+func (r Row) locker(db *sql.DB, c locks.Client) locks.Locker {
 	return &plain.Lock{
 		Closer: db, Name: r.Name, Tokens: plain.NewTokens(c),
 		Take: func(ctx context.Context, l *plain.Lease, ttl time.Duration) (bool, error) {

@@ -30,9 +30,11 @@ type Session struct {
 	Cut func(driverConn any)
 }
 
-// Locker returns a client's handle, which closes the pool in the end.
-func (s Session) Locker(db *sql.DB) locks.Locker {
-	return &sessions{Session: s, db: db, held: map[*sql.Conn]struct{}{}}
+// Opener returns the opener of the lock.
+func (s Session) Opener(connect Connect) locks.Opener {
+	return connect.opener(s.Name, func(db *sql.DB, _ locks.Client) locks.Locker {
+		return &sessions{Session: s, db: db, held: map[*sql.Conn]struct{}{}}
+	})
 }
 
 // sessions are the connections of a client's pool that hold locks.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"lockbench/locks"
 )
 
 // limit limits one statement, including the connection that it needs.
@@ -23,12 +25,21 @@ type Conn interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Open returns a client's pool. The pool connects when it is first used.
-func Open(c driver.Connector) *sql.DB {
-	db := sql.OpenDB(c)
-	db.SetMaxOpenConns(connectionsMax)
-	db.SetMaxIdleConns(connectionsMax)
-	return db
+// Connect returns the connector of a client. The lock's name is for errors.
+type Connect func(c locks.Client, lock string) (driver.Connector, error)
+
+// opener returns the opener of a lock whose clients have a pool each, which connects when it is first used.
+func (connect Connect) opener(lock string, locker func(*sql.DB, locks.Client) locks.Locker) locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		connector, err := connect(c, lock)
+		if err != nil {
+			return nil, err
+		}
+		db := sql.OpenDB(connector)
+		db.SetMaxOpenConns(connectionsMax)
+		db.SetMaxIdleConns(connectionsMax)
+		return locker(db, c), nil
+	}
 }
 
 // Table is a table that its first user creates.
