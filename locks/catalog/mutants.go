@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"lockbench/locks"
 	"lockbench/locks/mutants"
 	"lockbench/service/redis"
 )
@@ -12,7 +13,7 @@ func Mutants() []Lock {
 	for _, m := range mutants.All() {
 		all = append(all, Lock{
 			Card: m.Card, About: "wrong on purpose: " + m.Mistake, Group: "Wrong on purpose", Service: redis.Name,
-			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, open: without(m.Open),
+			Topologies: m.Topologies, WritesTime: m.WritesTime, Wrong: &m.Wrong, open: func(values) locks.Opener { return m.Open },
 		})
 	}
 	return all

@@ -24,15 +24,13 @@ func (a answering) Acquire(ctx context.Context, r locks.Request) (locks.Lease, e
 }
 
 // around opens a right lock and puts a mistake around it.
-func around(open locks.Opener, acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)) func() locks.Opener {
-	return func() locks.Opener {
-		return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
-			l, err := open(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			return answering{l, acquire}, nil
+func around(open locks.Opener, acquire func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error)) locks.Opener {
+	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+		l, err := open(ctx, c)
+		if err != nil {
+			return nil, err
 		}
+		return answering{l, acquire}, nil
 	}
 }
 
@@ -83,7 +81,7 @@ func (l *leases) Until() time.Time {
 // answeringLocks are the mutants around right ones.
 func answeringLocks() []Mutant {
 	several := redissonClaims(func(c *locks.Claims) { c.Several = true })
-	on := func(name, mistake string, claims locks.Claims, w Wrong, open func() locks.Opener) Mutant {
+	on := func(name, mistake string, claims locks.Claims, w Wrong, open locks.Opener) Mutant {
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: claims},
 			Mistake: mistake, Topologies: append(anyMaster, redis.Cluster), Wrong: w, Open: open,
@@ -99,7 +97,7 @@ func answeringLocks() []Mutant {
 			})),
 		on("writer-looks-first", "checks for readers, and takes the lock for writing in a second request without that check",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter),
+			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter()),
 		on("first-of-several", "locks the first of several names", several,
 			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {

@@ -36,15 +36,13 @@ type rows struct {
 // rowsTable is the hash that has the rows of all names.
 const rowsTable = "rows"
 
-func openRows(unasked bool) func() locks.Opener {
-	return func() locks.Opener {
-		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-			client, err := goredis.Connect(c.Store)
-			if err != nil {
-				return nil, fmt.Errorf("open a wrong lock: %w", err)
-			}
-			return &rows{client, plain.NewTokens(c), c.Clock(), unasked}, nil
+func openRows(unasked bool) locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		client, err := goredis.Connect(c.Store)
+		if err != nil {
+			return nil, fmt.Errorf("open a wrong lock: %w", err)
 		}
+		return &rows{client, plain.NewTokens(c), c.Clock(), unasked}, nil
 	}
 }
 

@@ -15,7 +15,7 @@ func majorityLocks() []Mutant {
 		w.Original = "redlock"
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.Majority, Claims: locks.Claims{Bounded: true}},
-			Mistake: mistake, Topologies: independent, Wrong: w, Open: func() locks.Opener { return redlock.New(o) },
+			Mistake: mistake, Topologies: independent, Wrong: w, Open: redlock.New(o),
 		}
 	}
 	ofThree := on("majority-of-three", "asks three masters out of five, and each client others",
@@ -62,14 +62,12 @@ func skipping(skips func(op redlock.Op, i int) bool) redlock.Options {
 }
 
 // onThree opens redlock on three of the masters, for each client on others.
-func onThree() locks.Opener {
-	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
-		all, some := c.Store.Nodes(), []locks.Node(nil)
-		for i := range min(3, len(all)) {
-			some = append(some, all[(c.ID+2*i)%len(all)])
-		}
-		c.Store.Endpoints = maps.Clone(c.Store.Endpoints)
-		c.Store.Endpoints[c.Store.Service] = some
-		return redlock.New(redlock.Options{})(ctx, c)
+func onThree(ctx context.Context, c locks.Client) (locks.Locker, error) {
+	all, some := c.Store.Nodes(), []locks.Node(nil)
+	for i := range min(3, len(all)) {
+		some = append(some, all[(c.ID+2*i)%len(all)])
 	}
+	c.Store.Endpoints = maps.Clone(c.Store.Endpoints)
+	c.Store.Endpoints[c.Store.Service] = some
+	return redlock.New(redlock.Options{})(ctx, c)
 }

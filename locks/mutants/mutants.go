@@ -29,7 +29,7 @@ type Mutant struct {
 	Topologies []locks.Topology
 	WritesTime bool
 	Wrong
-	Open func() locks.Opener
+	Open locks.Opener
 }
 
 // Wrong describes a mistake.

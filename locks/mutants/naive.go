@@ -23,7 +23,7 @@ import (
 //	release  DEL name
 //
 // A client that dies between the two leaves a lock without an end.
-func SetnxExpire() locks.Opener { return open("setnx-expire", setnxExpire)() }
+func SetnxExpire() locks.Opener { return open("setnx-expire", setnxExpire) }
 
 // SetDel returns the opener of set-del:
 //
@@ -31,7 +31,7 @@ func SetnxExpire() locks.Opener { return open("setnx-expire", setnxExpire)() }
 //	release  DEL name
 //
 // A holder that wakes after its lease has run out deletes the next one's lock, and a third client gets in.
-func SetDel() locks.Opener { return open("set-del", setDel)() }
+func SetDel() locks.Opener { return open("set-del", setDel) }
 
 // GetDel returns the opener of get-del:
 //
@@ -46,7 +46,7 @@ func GetDel(patience time.Duration) locks.Opener {
 	return open("get-del", func(t *token) {
 		freeing(getThenDel)(t)
 		t.patience = patience
-	})()
+	})
 }
 
 // GetsetTime returns the opener of getset-time, from the days before SET NX:
@@ -57,7 +57,7 @@ func GetDel(patience time.Duration) locks.Opener {
 //
 // The end of a lease is a time of its holder's wall clock, and others compare it with theirs. A client whose clock is ahead
 // by more than the ttl takes a lock that is held.
-func GetsetTime() locks.Opener { return open("getset-time", getsetTime)() }
+func GetsetTime() locks.Opener { return open("getset-time", getsetTime) }
 
 // ownerless is a lock whose key does not tell its owner. After a claim without an answer its client cannot know whether the
 // key is its own, so it has no lease to clean up with.

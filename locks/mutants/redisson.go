@@ -64,7 +64,7 @@ func (e edited) mutant() Mutant {
 	return Mutant{
 		Card:    locks.Card{Name: e.name, Family: locks.SingleStore, Claims: e.claims},
 		Mistake: e.mistake, Topologies: append(anyMaster, redis.Cluster), WritesTime: e.fair, Wrong: w,
-		Open: func() locks.Opener { return e.open(o) },
+		Open: e.open(o),
 	}
 }
 

@@ -41,28 +41,26 @@ type token struct {
 }
 
 // open makes the opener of a token lock of a name with a change.
-func open(name string, change func(*token)) func() locks.Opener {
-	return func() locks.Opener {
-		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
-			t := &token{
-				Lock: plain.Lock{Name: name, Tokens: plain.NewTokens(c)},
-				claim: func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
-					return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
-				},
-				patience: patience, id: c.ID, now: c.Clock(), count: map[string]int{},
-			}
-			t.Take = t.take
-			t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
-				return goredis.Disown(ctx, t.redis, l.Key, l.Token)
-			}
-			change(t)
-			client, err := goredis.ConnectPatient(c.Store, t.patience)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			t.redis, t.Closer = client, client
-			return t, nil
+func open(name string, change func(*token)) locks.Opener {
+	return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+		t := &token{
+			Lock: plain.Lock{Name: name, Tokens: plain.NewTokens(c)},
+			claim: func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+				return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
+			},
+			patience: patience, id: c.ID, now: c.Clock(), count: map[string]int{},
 		}
+		t.Take = t.take
+		t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
+			return goredis.Disown(ctx, t.redis, l.Key, l.Token)
+		}
+		change(t)
+		client, err := goredis.ConnectPatient(c.Store, t.patience)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		t.redis, t.Closer = client, client
+		return t, nil
 	}
 }
 
