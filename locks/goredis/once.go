@@ -2,7 +2,6 @@ package goredis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,9 +32,9 @@ func Do(ctx context.Context, c Client, args ...any) *redis.Cmd {
 	return cmd.Cmd
 }
 
-// RunAndWait runs the script and, in the same pipeline, waits up to limit until the given number of replicas has the changes.
-// The connection must be to the master of the keys.
-func (s *Script) RunAndWait(ctx context.Context, c *redis.Client, replicas int, limit time.Duration, keys []string, args ...any) (reply *redis.Cmd, acknowledged int64, err error) {
+// RunAndWait is RunOrNil that also waits, in the same pipeline and up to limit, until the given number of replicas has the
+// changes. The connection must be to the master of the keys.
+func (s *Script) RunAndWait(ctx context.Context, c *redis.Client, replicas int, limit time.Duration, keys []string, args ...any) (n int64, ok bool, acknowledged int64, err error) {
 	send := func(words []any) (*redis.Cmd, *redis.Cmd) {
 		script := once{redis.NewCmd(ctx, words...)}
 		wait := once{redis.NewCmd(ctx, "wait", replicas, limit.Milliseconds())}
@@ -49,12 +48,11 @@ func (s *Script) RunAndWait(ctx context.Context, c *redis.Client, replicas int, 
 	if redis.HasErrorPrefix(script.Err(), "NOSCRIPT") {
 		script, wait = send(s.byText(keys, args))
 	}
-	if err := script.Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return script, 0, fmt.Errorf("run %s: %w", s.name, err)
+	if n, ok, err = s.orNil(script); err != nil {
+		return 0, false, 0, err
 	}
-	n, err := wait.Int64()
-	if err != nil {
-		return script, 0, fmt.Errorf("wait for replicas after %s: %w", s.name, err)
+	if acknowledged, err = wait.Int64(); err != nil {
+		err = fmt.Errorf("wait for replicas after %s: %w", s.name, err)
 	}
-	return script, n, nil
+	return n, ok, acknowledged, err
 }

@@ -41,7 +41,7 @@ func (s *Script) Changed(change func(name, lua string) string) *Script {
 
 // Run runs a script that returns an integer.
 func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) (int64, error) {
-	n, err := s.Cmd(ctx, c, keys, args...).Int64()
+	n, err := s.do(ctx, c, keys, args...).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", s.name, err)
 	}
@@ -50,7 +50,12 @@ func (s *Script) Run(ctx context.Context, c Client, keys []string, args ...any) 
 
 // RunOrNil runs a script that returns an integer or nil; ok is false for nil.
 func (s *Script) RunOrNil(ctx context.Context, c Client, keys []string, args ...any) (n int64, ok bool, err error) {
-	n, err = s.Cmd(ctx, c, keys, args...).Int64()
+	return s.orNil(s.do(ctx, c, keys, args...))
+}
+
+// orNil reads a reply that is an integer or nil.
+func (s *Script) orNil(reply *redis.Cmd) (n int64, ok bool, err error) {
+	n, err = reply.Int64()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return 0, false, nil
@@ -62,16 +67,16 @@ func (s *Script) RunOrNil(ctx context.Context, c Client, keys []string, args ...
 
 // RunList runs a script that returns a list of integers.
 func (s *Script) RunList(ctx context.Context, c Client, keys []string, args ...any) ([]int64, error) {
-	list, err := s.Cmd(ctx, c, keys, args...).Int64Slice()
+	list, err := s.do(ctx, c, keys, args...).Int64Slice()
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", s.name, err)
 	}
 	return list, nil
 }
 
-// Cmd runs the script by its digest, and by its text if the server does not know the digest. The second request is safe,
+// do runs the script by its digest, and by its text if the server does not know the digest. The second request is safe,
 // because the reply NOSCRIPT shows that the first one did nothing. After any other error the script may have run.
-func (s *Script) Cmd(ctx context.Context, c Client, keys []string, args ...any) *redis.Cmd {
+func (s *Script) do(ctx context.Context, c Client, keys []string, args ...any) *redis.Cmd {
 	cmd := Do(ctx, c, s.bySHA(keys, args)...)
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 		cmd = Do(ctx, c, s.byText(keys, args)...)

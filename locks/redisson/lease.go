@@ -135,7 +135,7 @@ func (l *lease) answered(held bool) error {
 }
 
 func (l *lease) fault(err error) error {
-	if l.locker.life.Err() != nil || l.locker.closed(err) {
+	if l.locker.life.Err() != nil || errors.Is(err, redis.ErrClosed) {
 		err = fmt.Errorf("%w: %w", plain.ErrClosed, err)
 	}
 	return fmt.Errorf("%s: release %q: %w", l.locker.name, l.hold.key, err)
@@ -185,9 +185,8 @@ func (l *bounded) Renew(ctx context.Context, ttl time.Duration) error {
 		return locks.ErrNotHeld
 	}
 	dog, owner := l.locker.kind.renewed(l.locker, l.hold)
-	one := &renewal{name: l.hold.key, owners: []*renewed{{owner: owner}}}
 	end := time.Now().Add(ttl)
-	held, err := dog.script.RunList(ctx, l.locker.client, []string{l.hold.key}, append([]any{ttl.Milliseconds()}, dog.args(one)...)...)
+	held, err := dog.script.RunList(ctx, l.locker.client, []string{l.hold.key}, append([]any{ttl.Milliseconds()}, dog.args(l.hold.key, owner)...)...)
 	switch {
 	case err != nil:
 		l.Doubted(end)

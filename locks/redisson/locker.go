@@ -100,10 +100,8 @@ func newLocker(name string, o Options, c locks.Client, client conn, of func() ki
 	l.id = l.tokens.Next()
 	l.subs = newSubscriptions(client, o.publish == "spublish")
 	l.latches = newSweeper(client)
-	l.dog = newWatchdog(client, o, l.script(renewScript), func(r *renewal) []any { return []any{r.owners[0].owner} })
-	l.readDog = newWatchdog(client, o, l.script(renewReadScript), func(r *renewal) []any {
-		return []any{r.owners[0].owner, tagged(r.name)}
-	})
+	l.dog = newWatchdog(client, o, l.script(renewScript), func(_, owner string) []any { return []any{owner} })
+	l.readDog = newWatchdog(client, o, l.script(renewReadScript), func(name, owner string) []any { return []any{owner, tagged(name)} })
 	l.readDog.shared = true
 	l.life, l.end = context.WithCancel(context.Background())
 	l.subs.heard = func() { l.o.Reached(l.life, Heard) }
@@ -260,7 +258,7 @@ func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
 
 // doubt ends an acquire with an unanswered request. It returns a lease for cleaning up. (Redisson returns false.)
 func (l *locker) doubt(ctx context.Context, h *hold, err error) (locks.Lease, error) {
-	if cause := context.Cause(ctx); errors.Is(cause, plain.ErrClosed) || l.closed(err) {
+	if cause := context.Cause(ctx); errors.Is(cause, plain.ErrClosed) || errors.Is(err, redis.ErrClosed) {
 		err = fmt.Errorf("%w: %w", plain.ErrClosed, err)
 	}
 	_ = l.leaveQueue(ctx, h)
@@ -286,9 +284,6 @@ func (l *locker) leaveQueue(ctx context.Context, h *hold) error {
 	defer cancel()
 	return l.kind.giveUp(ctx, l, h)
 }
-
-// closed reports whether err is the error of a closed client library.
-func (l *locker) closed(err error) bool { return errors.Is(err, redis.ErrClosed) }
 
 // Close ends waiting and renewing, and closes the connections. Held locks stay held until they expire.
 func (l *locker) Close() error {

@@ -32,11 +32,4 @@ func fairTimeouts(name string) string   { return prefixed("redisson_lock_timeout
 func fenceCounter(name string) string   { return prefixed("redisson_lock_token", name) }
 func readHolds(name, o string) string   { return suffixed(name, o) + ":rwlock_timeout" }
 func fairChannel(name, o string) string { return lockChannel(name) + ":" + o }
-
-// latchKey does one allocation, because every release needs a latch.
-func latchKey(name, id string) string {
-	if strings.Contains(name, "{") {
-		return "redisson_unlock_latch:" + name + ":" + id
-	}
-	return "redisson_unlock_latch:{" + name + "}:" + id
-}
+func latchKey(name, id string) string   { return prefixed("redisson_unlock_latch", name) + ":" + id }

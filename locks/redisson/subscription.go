@@ -29,8 +29,7 @@ const (
 type subscriptions struct {
 	client  conn
 	sharded bool
-	timeout time.Duration // for a subscription to be confirmed
-	heard   func()        // called after each message
+	heard   func() // called after each message
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -62,7 +61,7 @@ type listener struct {
 }
 
 func newSubscriptions(c conn, sharded bool) *subscriptions {
-	return &subscriptions{client: c, sharded: sharded, timeout: commandTimeout,
+	return &subscriptions{client: c, sharded: sharded,
 		heard: func() {}, entries: make(map[string]*entry), all: make(map[*listener]bool)}
 }
 
@@ -84,7 +83,7 @@ func (s *subscriptions) join(ctx context.Context, channel string, limit time.Dur
 	e.waiters++
 	s.mu.Unlock()
 
-	ctx, cancel := context.WithTimeoutCause(ctx, min(limit, s.timeout), errNotConfirmed)
+	ctx, cancel := context.WithTimeoutCause(ctx, min(limit, commandTimeout), errNotConfirmed)
 	defer cancel()
 	var err error
 	if first {
@@ -126,7 +125,7 @@ func (s *subscriptions) leave(e *entry) {
 	}
 	// The client does not wait for the confirmation. Until the server has confirmed, the connection is not reused, because
 	// a message for this entry may still arrive.
-	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	if err := e.listener.ps.Unsubscribe(ctx, e.channel); err != nil {
 		s.drop(e.listener)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,9 +22,7 @@ import (
 type synced struct {
 	rlock
 
-	mu       sync.Mutex
-	replicas int // as the master reported once
-	known    bool
+	replicas atomic.Int64 // as the master reported once, plus one; 0: not known
 }
 
 var _ kind = (*synced)(nil)
@@ -34,12 +32,9 @@ var errNoReplica = errors.New("no replica has confirmed it")
 
 func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	for attempt := 0; ; attempt++ {
-		reply, acknowledged, expected, err := k.run(ctx, l, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
-		if err != nil {
-			return grant{}, err
-		}
-		g, err := answer(reply.Int64())
-		if err != nil || !g.granted || expected == 0 || acknowledged > 0 {
+		left, _, confirmed, err := k.run(ctx, l, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
+		g, err := answer(left, err)
+		if err != nil || !g.granted || confirmed {
 			return g, err
 		}
 		if l.o.KeepUnconfirmed {
@@ -48,11 +43,8 @@ func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 		if err := k.giveBack(ctx, l, h); err != nil {
 			return grant{}, fmt.Errorf("%w, and its release failed: %w", errNoReplica, err)
 		}
-		k.forget()
-		if attempt >= l.o.Retries {
-			return grant{left: 0}, nil
-		}
-		if l.pause(ctx, attempt) != nil {
+		k.replicas.Store(0)
+		if attempt >= l.o.Retries || l.pause(ctx, attempt) != nil {
 			return grant{left: 0}, nil
 		}
 	}
@@ -77,50 +69,43 @@ func (k *synced) giveBack(ctx context.Context, l *locker, h *hold) error {
 
 func (k *synced) release(ctx context.Context, l *locker, h *hold) (bool, error) {
 	keys, args := rlockReleaseCall(l, h, l.o.publish)
-	reply, acknowledged, expected, err := k.run(ctx, l, rlockRelease, keys, args...)
-	if err != nil {
-		return false, err
-	}
-	_, held, err := nilOr(reply)
-	if err == nil && held && expected > 0 && acknowledged == 0 {
-		k.forget()
+	_, held, confirmed, err := k.run(ctx, l, rlockRelease, keys, args...)
+	if err == nil && held && !confirmed {
+		k.replicas.Store(0)
 		return false, fmt.Errorf("released on the master: %w", errNoReplica)
 	}
 	return held, err
 }
 
-// run runs a script and waits for replicas, unless the master has none.
-func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []string, args ...any) (reply *redis.Cmd, acknowledged int64, expected int, err error) {
+// run runs a script that returns a number or nil, and waits for replicas. It reports whether one has confirmed the change,
+// or the master has none.
+func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []string, args ...any) (n int64, ok, confirmed bool, err error) {
 	master, err := goredis.Master(ctx, l.client, keys[0])
 	if err != nil {
-		return nil, 0, 0, err
+		return 0, false, false, err
 	}
-	if expected, err = k.expect(ctx, master); err != nil {
-		return nil, 0, 0, err
+	expected, err := k.expect(ctx, master)
+	switch {
+	case err != nil:
+		return 0, false, false, err
+	case expected == 0:
+		n, ok, err = l.script(s).RunOrNil(ctx, master, keys, args...)
+		return n, ok, true, err
 	}
-	if expected == 0 {
-		reply = l.script(s).Cmd(ctx, master, keys, args...)
-		if err := reply.Err(); err != nil && !errors.Is(err, redis.Nil) {
-			return nil, 0, 0, err
-		}
-		return reply, 0, 0, nil
-	}
-	reply, acknowledged, err = l.script(s).RunAndWait(ctx, master, expected, l.o.SyncTimeout, keys, args...)
+	n, ok, acknowledged, err := l.script(s).RunAndWait(ctx, master, expected, l.o.SyncTimeout, keys, args...)
 	if err != nil {
-		k.forget()
-		return nil, 0, 0, err
+		k.replicas.Store(0)
 	}
-	return reply, acknowledged, expected, nil
+	return n, ok, acknowledged > 0, err
 }
 
 // expect returns how many replicas the master reported last. It asks the master
 // again only after a failure. So the clients of an isolated master still count its replicas, and
 // those of a master that got replicas later count none.
-//
-// It does not hold the mutex meanwhile: several callers may ask at once, with the same result.
+// Several callers may ask at once, with the same result.
 func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) {
-	if n, known := k.remembered(); known {
-		return n, nil
+	if n := k.replicas.Load(); n > 0 {
+		return int(n - 1), nil
 	}
 	info, err := goredis.Do(ctx, master, "info", "replication").Text()
 	if err != nil {
@@ -132,32 +117,9 @@ func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) 
 			if err != nil {
 				return 0, fmt.Errorf("ask for the number of replicas: %w", err)
 			}
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.replicas, k.known = n, true
+			k.replicas.Store(int64(n) + 1)
 			return n, nil
 		}
 	}
 	return 0, errors.New("ask for the number of replicas: INFO does not say")
-}
-
-func (k *synced) remembered() (n int, known bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.replicas, k.known
-}
-
-func (k *synced) forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.known = false
-}
-
-// nilOr reads a reply that is a whole number or nil.
-func nilOr(reply *redis.Cmd) (n int64, ok bool, err error) {
-	n, err = reply.Int64()
-	if errors.Is(err, redis.Nil) {
-		return 0, false, nil
-	}
-	return n, err == nil, err
 }

@@ -21,9 +21,9 @@ type watchdog struct {
 	client  conn
 	lease   time.Duration
 	script  *goredis.Script
-	args    func(*renewal) []any // the arguments of the script for a lock
-	shared  bool                 // one renewal counts for all owners, not only the first
-	chained bool                 // the earlier watchdog: it stops after a failure
+	args    func(name, owner string) []any // the arguments of the script for a lock
+	shared  bool                           // one renewal counts for all owners, not only the first
+	chained bool                           // the earlier watchdog: it stops after a failure
 	silent  bool
 
 	mu      sync.Mutex
@@ -56,7 +56,7 @@ func (r *renewed) begin() {
 	r.lost, r.lose = lost, sync.OnceFunc(func() { close(lost) })
 }
 
-func newWatchdog(c conn, o Options, script *goredis.Script, args func(*renewal) []any) *watchdog {
+func newWatchdog(c conn, o Options, script *goredis.Script, args func(name, owner string) []any) *watchdog {
 	w := &watchdog{client: c, lease: o.Watchdog, script: script, args: args,
 		chained: o.Chained, silent: o.Silent}
 	w.end, w.stop = context.WithCancel(context.Background())
@@ -209,7 +209,8 @@ func (w *watchdog) round() {
 	w.mu.Lock()
 	jobs := make([]job, 0, len(w.locks))
 	for _, l := range w.locks {
-		jobs = append(jobs, job{l.name, l.owners[0].owner, slices.Clone(l.owners), w.args(l)})
+		owner := l.owners[0].owner
+		jobs = append(jobs, job{l.name, owner, slices.Clone(l.owners), w.args(l.name, owner)})
 	}
 	w.mu.Unlock()
 	chunk := renewalsMax
