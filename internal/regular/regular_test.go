@@ -26,13 +26,13 @@ func TestNotRegular(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for name, is := range map[string]string{pipe: "a named pipe", linked: "a named pipe", socket: "a socket", "/dev/zero": "a device"} {
+	for _, name := range []string{pipe, linked, socket, "/dev/zero"} {
 		_, err1 := Open(name)
 		_, err2 := ReadFile(name)
 		_, err3 := ReadUpTo(name, 10)
 		for _, err := range []error{err1, err2, err3} {
-			if !errors.Is(err, ErrNot) || !strings.Contains(err.Error(), name+": it is "+is) {
-				t.Errorf("%s: %v, want that it is %s", name, err, is)
+			if !errors.Is(err, ErrNot) || !strings.Contains(err.Error(), name+": it is a pipe, a socket or a device") {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
