@@ -122,13 +122,12 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 	var pace run.Pace
 	x.Tell = func(e search.Explored) {
 		now := time.Now()
-		pace.Add("", now.Sub(latest))
+		pace.Add(now.Sub(latest))
 		latest = now
 		if now.Sub(last) >= time.Second {
 			last = now
-			left := pace.Left(map[string]int{"": total - e.Tried})
 			_, _ = fmt.Fprintf(c.ErrOrStderr(), " %d of %d seeds · %.1f seeds/s · %d violated · %d failed · ~%s left\n",
-				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken), report.Roughly(left))
+				e.Tried, total, float64(e.Tried)/e.ElapsedS, e.Violated, len(e.Broken), report.Roughly(pace.Left(total-e.Tried)))
 		}
 	}
 	found, err := x.Run(c.Context())

@@ -108,7 +108,7 @@ func (t *turn) run(ctx context.Context, do Do) error {
 		}
 		for _, x := range t.ran[i] {
 			t.failed[x.Dir] = x.failed()
-			t.pace.Add(t.world.Rows[i].Scenario, x.took())
+			t.pace.Add(x.took())
 		}
 	}
 	var broken error
@@ -211,7 +211,7 @@ func (t *turn) do(ctx context.Context, j job, do Do) error {
 	if x == nil {
 		return nil
 	}
-	t.pace.Add(j.Scenario, x.took())
+	t.pace.Add(x.took())
 	return t.tell(j, x, t.work.now().Sub(before))
 }
 
@@ -253,13 +253,13 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) error {
 
 // left estimates the duration of the rest of the world's turn.
 func (t *turn) left(after job) time.Duration {
-	jobs, open := map[string]int{}, false
+	jobs, open := 0, false
 	for i := range t.world.Rows {
 		p := t.world.Rows[i].Part
 		open = open || p.Asked == 0
 		for round := after.round; round < max(p.Asked, 1); round++ {
 			if (round > after.round || i > after.row) && t.wants(i, round) && t.mine(t.world, i, round) && !t.done(i, round) {
-				jobs[p.Scenario]++
+				jobs++
 			}
 		}
 	}

@@ -39,38 +39,19 @@ func Each[J any](ctx context.Context, jobs iter.Seq[J], parallel int, do func(co
 	}
 }
 
-// Pace estimates the duration of jobs from finished jobs of the same kind. The zero value is ready to use.
+// Pace estimates the duration of jobs from finished jobs. The zero value is ready to use.
 type Pace struct {
-	kinds map[string]taken
-}
-
-type taken struct {
 	jobs  int
 	total time.Duration
 }
 
 // Add records the duration of a finished job.
-func (p *Pace) Add(kind string, took time.Duration) {
-	if p.kinds == nil {
-		p.kinds = map[string]taken{}
-	}
-	k := p.kinds[kind]
-	p.kinds[kind] = taken{k.jobs + 1, k.total + took}
+func (p *Pace) Add(took time.Duration) {
+	p.jobs++
+	p.total += took
 }
 
-// Left estimates the time for the given number of jobs of each kind, run one after the other. A kind without a finished
-// job takes the average of the other kinds. Left returns 0 if no job is finished.
-func (p *Pace) Left(jobs map[string]int) time.Duration {
-	var average, left time.Duration
-	for _, k := range p.kinds {
-		average += k.total / time.Duration(k.jobs*len(p.kinds))
-	}
-	for kind, n := range jobs {
-		each := average
-		if k, known := p.kinds[kind]; known {
-			each = k.total / time.Duration(k.jobs)
-		}
-		left += time.Duration(n) * each
-	}
-	return left
+// Left estimates the time for a number of jobs, run one after the other. It returns 0 if no job is finished.
+func (p *Pace) Left(jobs int) time.Duration {
+	return time.Duration(jobs) * p.total / time.Duration(max(p.jobs, 1))
 }
