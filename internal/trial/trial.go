@@ -33,11 +33,8 @@ const (
 	grantsAfter  = 10
 	// WarmGrants is the number of grants before the first episode.
 	WarmGrants = 2 * grantsBefore
-	// hopelessAfter is the number of acquires with unknown outcome, without a grant, that end a run.
+	// hopelessAfter is the number of acquires with unknown outcome that end a run if warmLimit passed without a grant.
 	hopelessAfter = 20
-	// hopelessFor is the time without a grant after that. It is long enough for RedLock on a busy machine, where the first
-	// grant can take more than six seconds.
-	hopelessFor = 15 * time.Second
 	// warmLimit, eventLimit and healthLimit limit the waits for the first grants, for the trigger of a step, and for the
 	// servers after faults are undone. They are long enough for machines under load.
 	warmLimit   = 20 * time.Second
@@ -229,20 +226,8 @@ func (t *Trial) warm(ctx context.Context) {
 	if r := t.Subject.Input.Reduction; r != nil {
 		want = r.Warm
 	}
-	var since time.Time // hopeless since then
-	for t.grants.Load() < int64(want) && time.Now().Before(deadline) {
-		// On a busy machine many acquires may fail before the first grant.
-		switch {
-		case !t.hopeless():
-			since = time.Time{}
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) >= hopelessFor:
-			return
-		}
-		if !pause(ctx, 10*time.Millisecond) {
-			return
-		}
+	// On a busy machine many acquires may fail before the first grant.
+	for t.grants.Load() < int64(want) && time.Now().Before(deadline) && pause(ctx, 10*time.Millisecond) {
 	}
 }
 
