@@ -87,7 +87,7 @@ func TestSilentProcessIsEnded(t *testing.T) {
 // contains the exit status.
 func TestProcessWithoutAWord(t *testing.T) {
 	in := Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
-	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it printed nothing", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it said: why"} {
+	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it wrote last: ", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it wrote last: why"} {
 		p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
 		_, err := p.Run(t.Context(), NoObserver{})
 		if err == nil || !strings.Contains(err.Error(), "ended without a result: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {

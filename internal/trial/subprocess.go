@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"lockbench/internal/world"
@@ -142,8 +141,7 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 			silence = 0
 			var m message
 			if json.Unmarshal(line, &m) != nil {
-				said.line(string(line))
-				continue
+				continue // a library has printed it
 			}
 			if m.Done {
 				last = m
@@ -179,7 +177,8 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	if why == nil {
 		why = errors.New("exit status 0")
 	}
-	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a result: %w; %s", lock, s.Input.Seed, why, said.text())
+	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a result: %w; it wrote last: %s",
+		lock, s.Input.Seed, why, strings.TrimSpace(string(said)))
 }
 
 // tell passes the progress in a message on.
@@ -200,30 +199,14 @@ func (m message) tell(o Observer) {
 }
 
 // lastOutput keeps the end of the output of a process.
-type lastOutput struct {
-	mu   sync.Mutex
-	said []byte
-}
+type lastOutput []byte
 
 const lastOutputMax = 2000
 
 func (o *lastOutput) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.said = append(o.said, b...)
-	if len(o.said) > lastOutputMax {
-		o.said = append(o.said[:0], o.said[len(o.said)-lastOutputMax:]...)
+	*o = append(*o, b...)
+	if extra := len(*o) - lastOutputMax; extra > 0 {
+		*o = append((*o)[:0], (*o)[extra:]...)
 	}
 	return len(b), nil
-}
-
-func (o *lastOutput) line(text string) { _, _ = o.Write([]byte(text + "\n")) }
-
-func (o *lastOutput) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.said) == 0 {
-		return "it printed nothing"
-	}
-	return "it said: " + strings.TrimSpace(string(o.said))
 }
