@@ -131,13 +131,7 @@ func (r *Result) failures(name, scenario string) []string {
 func found(verdict, class string) string { return strings.TrimSpace(verdict + " " + class) }
 
 // testPattern returns the pattern of a test's name for go test -run.
-func testPattern(name string) string {
-	parts := strings.Split(name, "/")
-	for i, p := range parts {
-		parts[i] = "^" + p + "$"
-	}
-	return strings.Join(parts, "/")
-}
+func testPattern(name string) string { return "^" + strings.ReplaceAll(name, "/", "$/^") + "$" }
 
 // testLog logs the progress of a run: each episode, and the first violation of a lock.
 type testLog struct {
