@@ -178,7 +178,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 		}
 	}
 	say := sayTo(c.OutOrStdout())
-	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), where)
+	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), strings.ReplaceAll(where, ",", ", "))
 	if len(planned) == 1 {
 		line += ", " + planned[0].About
 	}

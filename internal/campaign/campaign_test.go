@@ -568,6 +568,7 @@ a         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
 c         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
 
 ○ held · ● double grant · – n/a · ✗ not what the scenario expects
+○ 0/3 allows a rate of up to 63 % (95 %)
 
 ✗ b, good: expected valid, found violated double-grant
 3 runs asked for, 3 run, 2 of these as expected`; screen != want {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"lockbench/internal/report"
+	"lockbench/internal/stats"
 )
 
 // Screen returns the final output: the verdicts, unexpected results and missing runs.
@@ -52,7 +53,24 @@ func (t table) screen(columns int) []string {
 	if t.has(func(c cell) bool { return c.Wrong }) {
 		means = append(means, wrongSign+" not what the scenario expects")
 	}
-	return append(text, strings.Join(means, " · "), "")
+	text = append(text, strings.Join(means, " · "))
+	if fewest := t.fewestHeld(); fewest > 0 {
+		_, high := stats.Bounds(0, fewest)
+		text = append(text, fmt.Sprintf("○ 0/%d allows a rate of up to %s (95 %%)", fewest, report.Percent(high)))
+	}
+	return append(text, "")
+}
+
+// fewestHeld returns the smallest number of episodes in which a lock held; 0: no lock held.
+func (t table) fewestHeld() (fewest int) {
+	for _, r := range t.Rows {
+		for _, c := range r.Cells {
+			if c.Episodes > 0 && (fewest == 0 || c.Episodes < fewest) {
+				fewest = c.Episodes
+			}
+		}
+	}
+	return fewest
 }
 
 // has reports whether any cell has a property.

@@ -69,6 +69,8 @@ type cell struct {
 	Wrong  bool
 	Fenced bool // an overstay whose stale writes the fence refused
 	Calm   bool // a control with the expected result
+
+	Episodes int // of a lock that held
 }
 
 // looks are the looks of cells in the order of the legend: the symbols and the short names of the classes.
@@ -167,6 +169,9 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cell {
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
 			v.After = strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // no line break before the unit
 			v.Told += ", first after " + report.Seconds(after) + " (median)"
+		}
+		if v.Key == "valid" && !l.Control() {
+			v.Episodes = l.Episodes
 		}
 		if l.LostUpdates > 0 {
 			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
