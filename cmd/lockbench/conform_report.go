@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"lockbench/internal/report"
@@ -88,7 +89,7 @@ func (r *conformReport) exitCode() int {
 	return code
 }
 
-// print prints the results on one topology, broken rules first.
+// print prints the results on one topology, broken rules first, and the names of the rules that do not apply.
 func (r *conformReport) print(w io.Writer, on *conformOn) {
 	if on.LeftOut != "" {
 		_, _ = fmt.Fprintf(w, "%s on %s, world %s: left out, %s\n\n", r.Lock, on.Topology, r.World, on.LeftOut)
@@ -96,9 +97,14 @@ func (r *conformReport) print(w io.Writer, on *conformOn) {
 	}
 	_, _ = fmt.Fprintf(w, "%s on %s, world %s\n", r.Lock, on.Topology, r.World)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var notApplicable []string
 	for _, result := range []string{ruleBroken, ruleUndecided, ruleKept, ruleNA} {
 		for _, rule := range on.Rules {
 			if rule.Result != result {
+				continue
+			}
+			if result == ruleNA {
+				notApplicable = append(notApplicable, rule.Rule)
 				continue
 			}
 			word := result
@@ -109,6 +115,10 @@ func (r *conformReport) print(w io.Writer, on *conformOn) {
 		}
 	}
 	_ = table.Flush()
+	if len(notApplicable) > 0 {
+		text := "not applicable (--json has the reasons): " + strings.Join(notApplicable, ", ")
+		_, _ = fmt.Fprintln(w, "  "+report.Wrap(text, 2, columns))
+	}
 	_, _ = fmt.Fprintf(w, "%d kept, %d broken, %d undecided, %d not asked\n\n", on.Kept, on.Broken, on.Undecided, on.NotAsked)
 }
 

@@ -39,9 +39,9 @@ func Checked(w io.Writer, file string, l *Lock) error {
 		case c.Note != "":
 			said += " (" + OneLine(c.Note) + ")"
 		}
-		line("  ", pad(c.Name, 11), said)
+		line("  ", pad(c.Name, 12), said)
 		if note := OneLine(c.Note); note != "" && c.Verdict == checker.Violated {
-			line("  ", pad("", 11), note)
+			line("  ", pad("", 12), note)
 		}
 	}
 	if l.Counterexample != nil {
