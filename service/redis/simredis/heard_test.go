@@ -80,7 +80,7 @@ func unasked(file string) bool {
 // heardOptions are options with which a lock sends other commands than by default.
 var heardOptions = map[string][]map[string]string{
 	"redisson":      {{"latch": "off"}},
-	"redisson-fair": {{"form": "F0"}, {"form": "F1"}, {"form": "F2"}, {"form": "F3"}},
+	"redisson-fair": {{"form": "F3"}},
 }
 
 // listen runs the suite on a lock and adds the commands that its servers got.
