@@ -76,7 +76,7 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	if s.LogDir == "" {
 		s.LogDir = t.TempDir()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*startLimit) // the start reports its own limit with the node
 	defer cancel()
 	var owner string
 	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
