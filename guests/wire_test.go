@@ -4,7 +4,6 @@ package guests
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +21,7 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
-	"lockbench/internal/needs"
+	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
 	"lockbench/service/redis"
@@ -208,7 +207,7 @@ func count(lines []heard, name string) (n int) {
 func record(t *testing.T, lock string, words ...string) []string {
 	t.Helper()
 	ctx := t.Context()
-	addr := redisServer(t)
+	addr := redistest.Start(t).Addr
 	m := newMonitor(t, addr)
 	conn := start(t, words...)
 	store := guest.Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: addr}))
@@ -448,38 +447,6 @@ func start(t *testing.T, words ...string) *guest.Conn {
 		t.Fatal(err)
 	}
 	return conn
-}
-
-// redisServer starts a server and waits until it answers.
-func redisServer(t *testing.T) string {
-	t.Helper()
-	server, err := exec.LookPath("redis-server")
-	needs.OrSkip(t, "local", err)
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	host, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(server, "--bind", host, "--port", port, "--dir", t.TempDir(), "--save", "", "--appendonly", "no")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), wireLimit)
-	defer cancel()
-	for ctx.Err() == nil {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			_ = c.Close()
-			return addr
-		}
-	}
-	t.Fatal("the server did not answer")
-	return ""
 }
 
 // jar and port are both recordings of a lock.
