@@ -221,8 +221,8 @@ func (r *reader) shownName(name, use string, at place) {
 	}
 }
 
-// guest reads an external guest: a command for the shell, or the file of a WASM module, with the suffix .wasm if that is
-// not said.
+// guest reads an external guest: a command for the shell, or the file of a WASM module if module is set or the name ends
+// in .wasm.
 func (r *reader) guest(name, run word, module bool) LockUse {
 	r.shownName(name.text, "", name.at)
 	text := strings.TrimSpace(run.text)

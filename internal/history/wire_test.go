@@ -220,8 +220,8 @@ func TestHistoriesRoundTrip(t *testing.T) {
 	})
 }
 
-// orderlyEvents draws what a few clients might do, with every outcome. A client
-// of which something is unknown goes on under a fresh process.
+// orderlyEvents draws operations of a few clients with every outcome. After an unknown outcome a client continues as a new
+// process.
 func orderlyEvents(t *rapid.T) []Event {
 	type client struct {
 		process Process

@@ -37,8 +37,7 @@ func nothingBut(err, one error) bool {
 	return all(err, func(part error) bool { return part == one })
 }
 
-// doubtOnly reports whether err has nothing but undecided parts. One broken
-// promise among joined errors breaks the rule.
+// doubtOnly reports whether all parts of err are undecided. One broken promise among joined errors breaks the rule.
 func doubtOnly(err error) bool {
 	return all(err, func(part error) bool {
 		_, ok := part.(*undecided)

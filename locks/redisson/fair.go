@@ -21,7 +21,7 @@ const fairWait = 5 * time.Minute
 
 // fair serves clients in the order of their requests. Waiters are in a list, and in a sorted set with the time after which
 // they count as dead. The times come from the clients' clocks: a client whose clock is ahead empties the queue (hazard
-// A waiter that dies at the head blocks the queue until its time (hazard R-2), and the waiters behind it are told to
+// A waiter that dies at the head blocks the queue until its time (hazard R-2), and the waiters behind it
 // retry at once, again and again (hazard R-3).
 type fair struct{}
 

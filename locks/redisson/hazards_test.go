@@ -276,8 +276,8 @@ func TestD2KeyGoneBeforeItsTime(t *testing.T) {
 	}
 }
 
-// Three locks are taken one after the other, and the third is slow. Each child has a lease of twice the wait, so the lease
-// of the first does not end before the last is granted.
+// TestChildLeaseOutlastsTheWait takes three locks one after the other, the third one slowly. Each lock has a lease of twice
+// the wait, so the first lease still runs when the last lock is granted.
 func TestChildLeaseOutlastsTheWait(t *testing.T) {
 	s := redistest.Start(t)
 	a, wire := open(t, redisson.NewMulti(hasty), s, 1)

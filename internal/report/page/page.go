@@ -55,8 +55,8 @@ const barsAll = 6000
 // barsMost bounds the bars of one lock, because more cannot be told apart.
 const barsMost = 1500
 
-// Draw makes the part of a lock of a run of so many locks. If the lock has no history, h is nil. soFar says that the
-// history is still being written.
+// Draw returns the part of the page for a lock of a run with a number of locks. If the lock has no history, h is nil.
+// soFar means that the history is still being written.
 func Draw(l *report.Lock, h *history.History, locks int, soFar bool) Lock {
 	return draw(l, h, min(barsAll/max(locks, 1), barsMost), soFar)
 }
