@@ -20,6 +20,9 @@ var (
 
 	rowsTake = goredis.ReadScript(scripts, "rows_take.lua")
 	rowsFree = goredis.ReadScript(scripts, "rows_free.lua")
+
+	secondsTake = goredis.ReadScript(scripts, "seconds_take.lua")
+	secondsFree = goredis.ReadScript(scripts, "seconds_free.lua")
 )
 
 // rows is a lock whose rows of one table have an owner and an end. The end is a time of the

@@ -148,6 +148,18 @@ func tokenLocks() []Mutant {
 			func(t *token) {
 				t.belief = func(time.Duration) time.Duration { return time.Hour }
 			}),
+		plainly("end-in-seconds", "keeps the end of the lease by the server's TIME and drops the fraction of the second",
+			Wrong{Bug: "W-26", Scenario: "slow-grant", Class: "double-grant"},
+			func(t *token) {
+				t.claim = func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
+					n, err := secondsTake.Run(ctx, t.redis, []string{l.Key}, l.Token, ttl.Milliseconds())
+					return n == 1, err
+				}
+				t.Free = func(ctx context.Context, l *plain.Lease) (bool, error) {
+					n, err := secondsFree.Run(ctx, t.redis, []string{l.Key}, l.Token)
+					return n == 1, err
+				}
+			}),
 		plainly("lease-from-answer", "counts its lease from the answer and not from the request",
 			Wrong{Bug: "W-11", Scenario: "slow-grant", Class: "double-grant"},
 			func(t *token) {
