@@ -159,6 +159,8 @@ func (p Plan) Longest() time.Duration {
 func (p Planned) String() string {
 	var b strings.Builder
 	switch {
+	case p.At != nil && p.Step.When != "":
+		fmt.Fprintf(&b, "from %s on, when %s ", p.At.Round(time.Millisecond), p.Step.moment())
 	case p.At != nil:
 		fmt.Fprintf(&b, "at %s ", p.At.Round(time.Millisecond))
 	case p.Step.When != "":
@@ -187,10 +189,14 @@ func draw(rng *rand.Rand, r *Range) *time.Duration {
 
 // moment returns the step's trigger in words.
 func (s Step) moment() string {
-	if s.Request == 0 {
-		return string(s.When)
+	event := string(s.When)
+	if s.Mode != nil {
+		event += " " + s.Mode.String()
 	}
-	return fmt.Sprintf("%s, %d of its requests done,", s.When, s.Request)
+	if s.Request == 0 {
+		return event
+	}
+	return fmt.Sprintf("%s, %d of its requests done,", event, s.Request)
 }
 
 // available returns why the step cannot start in a cluster.
@@ -214,6 +220,8 @@ func (s Step) available(c world.Sketch) error {
 func (s Step) Describe(f Fault) string {
 	var b strings.Builder
 	switch {
+	case s.At != nil && s.When != "":
+		fmt.Fprintf(&b, "from %s on, when %s ", s.At, s.moment())
 	case s.At != nil:
 		fmt.Fprintf(&b, "at %s ", s.At)
 	case s.When != "":

@@ -24,7 +24,7 @@ func onRequest(step Step, text, begins string, inject func(held *onItsWay) Undo)
 	case canonical(step.Target) != "holder":
 		err = fmt.Errorf("%q: it is about a request of the client that `when` and `request` name; write %s: holder", step.Target, step.Fault)
 	case step.Request == 0:
-		err = errors.New("which request? Add `when: acquiring`, `checked` or `releasing`, and `request: 1` for the first one from there on")
+		err = errors.New("which request? Add `when: acquiring`, `checked`, `renewing` or `releasing`, and `request: 1` for the first one from there on")
 	}
 	return Fault{
 		Text: text,

@@ -186,7 +186,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 			return hold(history.ClientParty(client).String(), p.Step.Request)
 		}
 	}
-	armed := r.Triggers.arm(p.Step.When, hold, within)
+	armed := r.Triggers.arm(p.Step.When, p.Step.Mode, hold, within)
 	goOn = func() {
 		r.Triggers.disarm(armed)
 		close(armed.injected)

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"time"
 
+	"lockbench/locks"
 	"lockbench/workloads"
 )
 
@@ -14,14 +15,17 @@ type Step struct {
 	// At is the start time, from the beginning of the episode. When is an event that starts the step
 	// instead. With neither it starts when the step above is in effect, and a lock is held if it is
 	// about the holder.
-	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode"`
+	// With both, it waits for the first such event from that time on.
+	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode; with when: the moment counts from then on"`
 	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
+	// Mode limits When to requests of one mode.
+	Mode *locks.Mode `yaml:"mode" about:"with when: exclusive or shared, the mode of the request; left out: either"`
 	// Request, if not 0, starts the step in the middle of the operation after the event: when the
 	// client's n-th request has been carried out, and before it receives the reply. After Checked
 	// that is a renewal, if its lock renews.
-	Request int `yaml:"request" about:"with when acquiring, checked or releasing: start it after so many requests of that client"`
+	Request int `yaml:"request" about:"with when acquiring, checked, renewing or releasing: start it after so many requests of that client"`
 	// Hold makes the client whose event started the step hold the lock this long.
-	Hold *Range `yaml:"hold" about:"with when acquired or checked: how long that client is to hold"`
+	Hold *Range `yaml:"hold" about:"with when acquired, checked or renewing: how long that client is to hold"`
 	// For is how long it is in effect; nil: until the end of the episode.
 	For *Range `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
 	// Options are the fault's own keys, unparsed: by, data, with, early, ...
@@ -37,6 +41,9 @@ type Range struct{ From, To time.Duration }
 
 // The events that are not events of a client, see [workloads.Event].
 const (
+	// Renewing: the library of a client that was just granted a lock sends a renewal. That is the first
+	// request of the client between its grant and its release. It is held on its way, or its reply is.
+	Renewing workloads.Event = "renewing"
 	// Renewed: a server has extended the lease of a held lock. The client is not held up.
 	Renewed workloads.Event = "renewed"
 	// Idle: no client holds a lock or tries to acquire one. Clients are kept from trying until the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/locks"
 	"lockbench/workloads"
 )
 
@@ -25,6 +26,7 @@ type Triggers struct {
 
 type trigger struct {
 	event workloads.Event
+	mode  *locks.Mode // nil: either
 	hold  time.Duration
 	// within, if not nil, holds a request or reply in the middle of the operation. See
 	// [world.Cluster.HoldReply].
@@ -42,23 +44,44 @@ type caught struct {
 // tried is one client's operation.
 type tried struct {
 	armed  *trigger
-	client int
+	moment workloads.Moment
 	over   chan struct{} // closed when it has ended
+}
+
+// ends reports whether the operation has ended when its client reaches a moment. A renewal can come
+// until the release of the same session.
+func (op *tried) ends(m workloads.Moment) bool {
+	if op.moment.Client != m.Client {
+		return false
+	}
+	return op.armed.event != Renewing || m.Session == op.moment.Session && m.Event == workloads.Releasing
+}
+
+// wants reports whether the step starts at a moment. A renewal is expected from the grant on.
+func (t *trigger) wants(m workloads.Moment) bool {
+	event := t.event
+	if event == Renewing {
+		event = workloads.Acquired
+	}
+	return event == m.Event && (t.mode == nil || *t.mode == m.Mode)
 }
 
 // Reached is called by a client at every event. It blocks the client for which a step waits until
 // the fault is in effect, and returns how long that client holds its lock; 0 means as usual.
 func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duration {
-	if op := t.trying.Load(); op != nil && op.client == m.Client && t.trying.CompareAndSwap(op, nil) {
+	if op := t.trying.Load(); op != nil && op.ends(m) && t.trying.CompareAndSwap(op, nil) {
 		close(op.over)
 		t.rearm(op.armed) // before this event is considered, which may be the next suitable one
 	}
 	armed := t.armed.Load()
-	if armed == nil || armed.event != m.Event || !t.armed.CompareAndSwap(armed, nil) {
+	if armed == nil || !armed.wants(m) || !t.armed.CompareAndSwap(armed, nil) {
 		return 0
 	}
 	if armed.within != nil {
 		t.try(armed, m)
+		if armed.event == Renewing {
+			return armed.hold // the client holds now, and the renewal is to come
+		}
 		return 0
 	}
 	armed.caught <- caught{moment: m}
@@ -72,7 +95,7 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 // try lets an operation run up to the request that the step wants. If it ends before, as a refusal
 // takes fewer requests than a grant, the step waits for the next operation.
 func (t *Triggers) try(armed *trigger, m workloads.Moment) {
-	op := &tried{armed, m.Client, make(chan struct{})}
+	op := &tried{armed, m, make(chan struct{})}
 	t.trying.Store(op)
 	it := &onItsWay{Held: armed.within(m.Client)}
 	go func() {
@@ -141,9 +164,9 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 }
 
 // arm waits for the next event of the kind, or, with within, for the middle of the operation that it
-// begins.
-func (t *Triggers) arm(e workloads.Event, hold time.Duration, within func(int) world.Held) *trigger {
-	armed := &trigger{e, hold, within, make(chan caught, 1), make(chan struct{})}
+// begins. With a mode, it waits for a request of that mode.
+func (t *Triggers) arm(e workloads.Event, mode *locks.Mode, hold time.Duration, within func(int) world.Held) *trigger {
+	armed := &trigger{e, mode, hold, within, make(chan caught, 1), make(chan struct{})}
 	t.armed.Store(armed)
 	return armed
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockbench/internal/world"
+	"lockbench/locks"
 	"lockbench/workloads"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		armed := tr.arm(workloads.Checked, 5*time.Second, nil)
+		armed := tr.arm(workloads.Checked, nil, 5*time.Second, nil)
 		type answer struct {
 			client int
 			hold   time.Duration
@@ -57,8 +58,8 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 
 func TestTriggerDisarmed(t *testing.T) {
 	var tr Triggers
-	first := tr.arm(workloads.Acquired, time.Second, nil)
-	second := tr.arm(workloads.Acquired, 2*time.Second, nil)
+	first := tr.arm(workloads.Acquired, nil, time.Second, nil)
+	second := tr.arm(workloads.Acquired, nil, 2*time.Second, nil)
 	tr.disarm(first) // it is not armed any more, and must not remove the other trigger
 	close(second.injected)
 	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
@@ -70,7 +71,7 @@ func TestTriggerDisarmed(t *testing.T) {
 func TestTriggerEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		tr.arm(workloads.Acquired, 0, nil)
+		tr.arm(workloads.Acquired, nil, 0, nil)
 		_, open := tr.still()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -139,7 +140,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		var tr Triggers
 		reached := map[int]chan struct{}{}
 		heard := map[int]int{}
-		armed := tr.arm(workloads.Acquiring, 0, func(client int) world.Held {
+		armed := tr.arm(workloads.Acquiring, nil, 0, func(client int) world.Held {
 			reached[client] = make(chan struct{})
 			return fakeHeld{reached: reached[client], goOn: func() { heard[client]++ }}
 		})
@@ -179,7 +180,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		gone := 0
-		armed := tr.arm(workloads.Releasing, 0, func(int) world.Held {
+		armed := tr.arm(workloads.Releasing, nil, 0, func(int) world.Held {
 			return fakeHeld{reached: make(chan struct{}), goOn: func() { gone++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -200,7 +201,7 @@ func TestTriggerWithinKept(t *testing.T) {
 		var tr Triggers
 		reached := make(chan struct{})
 		went := 0
-		armed := tr.arm(workloads.Releasing, 0, func(int) world.Held {
+		armed := tr.arm(workloads.Releasing, nil, 0, func(int) world.Held {
 			return fakeHeld{reached: reached, goOn: func() { went++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -229,3 +230,60 @@ type fakeHeld struct {
 func (f fakeHeld) Reached() <-chan struct{} { return f.reached }
 func (f fakeHeld) GoOn()                    { f.goOn() }
 func (f fakeHeld) Lose(silent bool)         { f.lose(silent) }
+
+// A step that names a mode lets requests of the other mode pass.
+func TestTriggerOfOneMode(t *testing.T) {
+	var tr Triggers
+	shared := locks.Shared
+	armed := tr.arm(workloads.Acquired, &shared, time.Second, nil)
+	close(armed.injected)
+	for _, want := range []struct {
+		mode locks.Mode
+		hold time.Duration
+	}{{locks.Exclusive, 0}, {locks.Shared, time.Second}} {
+		if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired, Mode: want.mode}); hold != want.hold {
+			t.Errorf("%s: the client holds for %v, want %v", want.mode, hold, want.hold)
+		}
+	}
+}
+
+// A renewal may come at any time between a grant and the release of its session. The client that was granted the lock holds as
+// long as the step says, and goes on at once.
+func TestTriggerRenewing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		requests := map[int]chan struct{}{}
+		armed := tr.arm(Renewing, nil, 3*time.Second, func(client int) world.Held {
+			requests[client] = make(chan struct{})
+			return fakeHeld{reached: requests[client], goOn: func() {}}
+		})
+		reach := func(client int, e workloads.Event, session string) time.Duration {
+			hold := tr.Reached(t.Context(), workloads.Moment{Event: e, Client: client, Session: session})
+			synctest.Wait()
+			return hold
+		}
+		if hold := reach(1, workloads.Acquired, "1.1"); hold != 3*time.Second {
+			t.Errorf("the client holds for %v, want 3s", hold)
+		}
+		reach(1, workloads.Checked, "1.1")
+		reach(1, workloads.Releasing, "1.2") // of another thread
+		reach(2, workloads.Acquired, "2.1")
+		if len(requests) != 1 {
+			t.Fatalf("requests of %d clients are awaited, want those of client 1 alone", len(requests))
+		}
+		reach(1, workloads.Releasing, "1.1") // no renewal has come, so the next grant counts
+		reach(2, workloads.Acquired, "2.2")
+		reach(2, workloads.Checked, "2.2")
+		close(requests[2])
+		synctest.Wait()
+		select {
+		case c := <-armed.caught:
+			if c.moment.Session != "2.2" || c.held == nil {
+				t.Errorf("caught %+v, want the request of session 2.2", c)
+			}
+		default:
+			t.Error("the renewal of session 2.2 does not start the step")
+		}
+		close(armed.injected)
+	})
+}

@@ -50,6 +50,7 @@ var Moments = []Word{
 	{string(workloads.Acquired), "a client was just granted a lock"},
 	{string(workloads.Waiting), "a client was just refused, and will ask again"},
 	{string(workloads.Checked), "a client has just made sure that it holds its lock"},
+	{string(Renewing), "the library of a client that was just granted a lock sends a renewal, before the release"},
 	{string(Renewed), "a server was seen to keep a held lock for longer; no client is held up"},
 	{string(workloads.Releasing), "a client is about to give its lock back"},
 	{string(workloads.Released), "a client was just answered that it gave its lock back"},

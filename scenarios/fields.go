@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/workloads"
 )
@@ -61,6 +62,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = scalar(r, e, ParseRange)
 	case *workloads.Event:
 		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
+	case *locks.Mode:
+		*into = scalar(r, e, parseMode)
 	case *Rate:
 		*into = scalar(r, e, parseRate)
 	case *Judgement:

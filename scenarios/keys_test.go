@@ -191,8 +191,9 @@ func TestSchemaRefusesWrongWords(t *testing.T) {
 		head + locks + "faults: [{kill: mastre}]\n",
 		head + locks + "faults: [{kill: master, by: 2s}]\n",
 		head + locks + "faults: [{kill: master, pause: master}]\n",
-		head + locks + "faults: [{kill: master, at: 2s, when: acquired}]\n",
+		head + locks + "faults: [{kill: master, at: 2s, when: idle}]\n",
 		head + locks + "faults: [{kill: master, when: aquired}]\n",
+		head + locks + "faults: [{kill: master, when: acquired, mode: alone}]\n",
 		head + locks + "faults: [{lag: master, by: 2s}]\n",
 		head + locks + "faults: {random: {step: 3}}\n",
 	} {

@@ -264,7 +264,7 @@ func (s schema) step() object {
 		o["properties"].(object)[f.Name] = target
 		required, _ := o["required"].([]string)
 		o["required"] = append([]string{f.Name}, required...)
-		o["not"] = object{"required": []string{"at", "when"}}
+		o["not"] = object{"required": []string{"at", "when"}, "properties": object{"when": object{"const": nemesis.Idle}}}
 		faults = append(faults, o)
 	}
 	return object{"oneOf": faults}

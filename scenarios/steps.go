@@ -88,14 +88,20 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 
 // starts reports keys of a step that contradict its trigger.
 func (r *reader) starts(s nemesis.Step, list entries) {
-	if s.At != nil && s.When != "" {
-		r.fail(list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when` something happens, not both")
+	if s.At != nil && s.When == nemesis.Idle {
+		r.fail(list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when: idle`, not both")
 	}
-	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked {
-		r.fail(list.get("hold").key.at, "add `when: acquired` or `when: checked`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
+	if s.Mode != nil && (s.When == "" || s.When == nemesis.Idle || s.When == nemesis.Renewed) {
+		r.fail(list.get("mode").key.at, "add `when: acquiring` or another moment of a client", "`mode` is that of the request of the client that triggers the step, but no client triggers this one")
 	}
-	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != workloads.Releasing {
-		r.fail(list.get("request").key.at, "add `when: acquiring`, `when: checked` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
+	if s.When == nemesis.Renewing && s.Request == 0 {
+		r.fail(list.get("when").key.at, "add `request: 1`", "`when: renewing` starts the step in the middle of a renewal")
+	}
+	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked && s.When != nemesis.Renewing {
+		r.fail(list.get("hold").key.at, "add `when: acquired`, `when: checked` or `when: renewing`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
+	}
+	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != nemesis.Renewing && s.When != workloads.Releasing {
+		r.fail(list.get("request").key.at, "add `when: acquiring`, `when: checked`, `when: renewing` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
@@ -24,6 +25,15 @@ func oneOf[T ~string](known []T, format string) func(string) (T, error) {
 		}
 		return T(text), nil
 	}
+}
+
+func parseMode(text string) (locks.Mode, error) {
+	for _, m := range []locks.Mode{locks.Exclusive, locks.Shared} {
+		if m.String() == text {
+			return m, nil
+		}
+	}
+	return 0, wrong("exclusive or shared", "no mode is named %q", text)
 }
 
 func parseCount(text string) (int, error) {

@@ -84,6 +84,7 @@ type Tenure struct {
 	c       *Client
 	Session string
 	Key     string // the first key of several; it selects the counter
+	mode    locks.Mode
 	form    string
 	token   uint64
 	fenced  bool
@@ -106,7 +107,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 		r.Owner = ""
 	}
 	c.attempts++
-	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], form: formPlain}
+	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], mode: r.Mode, form: formPlain}
 	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: r.Mode, TTL: r.TTL, Wait: r.Wait}
 	e.Owner = r.Owner
 	if len(r.Keys) > 1 {
@@ -116,9 +117,9 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	}
 	c.record(e)
 	if r.Wait > 0 {
-		c.Hooks.Reached(ctx, Moment{Event: Asking, Client: c.ID, Session: t.Session, Key: t.Key})
+		c.Hooks.Reached(ctx, Moment{Event: Asking, Client: c.ID, Session: t.Session, Key: t.Key, Mode: r.Mode})
 	}
-	c.Hooks.Reached(ctx, Moment{Event: Acquiring, Client: c.ID, Session: t.Session, Key: t.Key})
+	c.Hooks.Reached(ctx, Moment{Event: Acquiring, Client: c.ID, Session: t.Session, Key: t.Key, Mode: r.Mode})
 	octx, cancel := c.limited(ctx, r.Wait)
 	defer cancel()
 	asked := time.Now()
@@ -199,7 +200,7 @@ func (t *Tenure) Write(ctx context.Context, value int64) error {
 
 // Reached reports an event of this tenure to the run.
 func (t *Tenure) Reached(ctx context.Context, event Event) time.Duration {
-	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Nodes: t.nodes})
+	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Mode: t.mode, Nodes: t.nodes})
 }
 
 // touch tells the client to access the guarded resource, and applies the read or write after the client has answered. It

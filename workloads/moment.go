@@ -1,5 +1,7 @@
 package workloads
 
+import "lockbench/locks"
+
 // Event is an event in a client's life. Most events are triggers of steps.
 type Event string
 
@@ -26,5 +28,6 @@ type Moment struct {
 	Client  int
 	Session string
 	Key     string
+	Mode    locks.Mode
 	Nodes   []string // the servers that granted, if the client knows them
 }

@@ -42,7 +42,7 @@ func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenur
 		// The client may hold the lock, so it releases.
 		_ = t.Release(ctx)
 	case errors.Is(err, locks.ErrTaken):
-		c.Hooks.Reached(ctx, Moment{Event: Waiting, Client: c.ID, Key: r.Keys[0]})
+		c.Hooks.Reached(ctx, Moment{Event: Waiting, Client: c.ID, Key: r.Keys[0], Mode: r.Mode})
 	}
 	return err == nil
 }
