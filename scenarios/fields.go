@@ -62,6 +62,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = scalar(r, e, ParseRange)
 	case *workloads.Event:
 		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
+	case *KeyNames:
+		*into = scalar(r, e, oneOf([]KeyNames{Letters, Varied}, "no kind of names is called %q"))
 	case *locks.Mode:
 		*into = scalar(r, e, parseMode)
 	case *Rate:

@@ -53,6 +53,7 @@ type Workload struct {
 	Name    string
 	Clients int           `yaml:"clients" about:"how many clients compete for each lock; each world has a limit"`
 	Keys    int           `yaml:"keys" about:"how many keys they compete for, 10000 at most"`
+	Names   KeyNames      `yaml:"names" about:"the names of the keys: a, b, c, or names of several lengths with braces, blanks and letters outside ASCII"`
 	TTL     time.Duration `yaml:"ttl" about:"the requested lease; 0s: the lock's own, renewed for as long as it is held"`
 	Wait    time.Duration `yaml:"wait" about:"how long an acquire may wait; 0s: it tries once"`
 	Hold    nemesis.Range `yaml:"hold" about:"how long a lock is held, drawn for each hold"`
@@ -89,7 +90,7 @@ func defaults() *Scenario {
 	return &Scenario{
 		Servers: map[string]Servers{},
 		Workload: Workload{
-			Name: DefaultWorkload, Clients: DefaultClients, Keys: DefaultKeys, TTL: DefaultTTL,
+			Name: DefaultWorkload, Clients: DefaultClients, Keys: DefaultKeys, Names: Letters, TTL: DefaultTTL,
 			Hold:  nemesis.Range{From: DefaultHoldMin, To: DefaultHoldMax},
 			Think: nemesis.Range{From: workloads.ThinkMin, To: workloads.ThinkMax},
 		},

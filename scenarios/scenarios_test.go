@@ -65,7 +65,7 @@ func TestFailoverAsWritten(t *testing.T) {
 			Topology: Topology{SingleStore: redis.Sentinel, Majority: locks.Independent, Masters: 5},
 			Settings: map[string]string{"appendonly": "no"},
 		}},
-		Workload: Workload{Name: "counter", Clients: 8, Keys: 4, TTL: 8 * time.Second, Hold: span(5*time.Millisecond, 50*time.Millisecond), Think: span(2*time.Millisecond, 15*time.Millisecond)},
+		Workload: Workload{Name: "counter", Clients: 8, Keys: 4, Names: Letters, TTL: 8 * time.Second, Hold: span(5*time.Millisecond, 50*time.Millisecond), Think: span(2*time.Millisecond, 15*time.Millisecond)},
 		Episodes: 3, Quiet: 2 * time.Second, Limit: time.Minute,
 		Faults: []nemesis.Step{
 			{Fault: "lag", Target: "master -> replicas", When: nemesis.Idle, Options: map[string]string{"by": "60s"}},

@@ -103,6 +103,8 @@ func described(v any) (takes, holds string) {
 		return nemesis.TakesRange, ""
 	case workloads.Event:
 		return takesMoment, ""
+	case KeyNames:
+		return string(Letters) + "|" + string(Varied), string(v)
 	case *locks.Mode:
 		return locks.Exclusive.String() + "|" + locks.Shared.String(), ""
 	case *Rate:

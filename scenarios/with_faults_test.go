@@ -15,7 +15,7 @@ func TestWithFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		with, err := s.WithFaults([]string{"kill: master, data: lost, for: 10s", "lag: master -> replicas, by: 1s"})
+		with, err := s.WithFaults([]string{"kill: master, data: lost, for: 100s", "lag: master -> replicas, by: 1s"})
 		if err != nil {
 			t.Fatal(err)
 		}

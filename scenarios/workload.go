@@ -36,9 +36,33 @@ func (r *reader) workloadName(w *Workload, name word) {
 func (w Workload) Params() workloads.Params {
 	p := workloads.Params{TTL: w.TTL, Wait: w.Wait, HoldMin: w.Hold.From, HoldMax: w.Hold.To, ThinkMin: w.Think.From, ThinkMax: w.Think.To}
 	for i := range w.Keys {
-		p.Keys = append(p.Keys, keyName(i))
+		p.Keys = append(p.Keys, w.Names.key(i))
 	}
 	return p
+}
+
+// KeyNames is the kind of the names of keys.
+type KeyNames string
+
+// The kinds of names.
+const (
+	Letters KeyNames = "letters"
+	Varied  KeyNames = "varied"
+)
+
+// varied are names of several lengths. Some begin with others, and some have the braces by which a Redis Cluster chooses the
+// slot of a key.
+var varied = []string{"a", "ab", "a b", "ab:", "a{b}", "{a}b", "ä", "äöü 東京", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-0123456789"}
+
+// key returns the name of a key.
+func (n KeyNames) key(i int) string {
+	switch {
+	case n != Varied:
+		return keyName(i)
+	case i < len(varied):
+		return varied[i]
+	}
+	return fmt.Sprintf("%s%d", varied[i%len(varied)], i)
 }
 
 // keyName returns a, b, ... z, then k26 and so on.

@@ -98,6 +98,9 @@ func answeringLocks() []Mutant {
 		on("writer-looks-first", "checks for readers, and takes the lock for writing in a second request without that check",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
 			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter()),
+		on("reader-looks-first", "checks for a writer, and joins the readers in a second request without that check",
+			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
+			Wrong{Bug: "W-27", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingReader()),
 		on("first-of-several", "locks the first of several names", several,
 			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {

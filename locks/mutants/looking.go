@@ -17,6 +17,18 @@ import (
 // checks for readers, and the second one takes the lock without that check.
 func lookingWriter() locks.Opener {
 	blind := edit{"write_acquire.lua", "if not mode then", "if not mode or mode == 'read' then"}
+	return looking(blind, locks.Exclusive, "read")
+}
+
+// lookingReader is such a lock whose readers check for a writer first.
+func lookingReader() locks.Opener {
+	blind := edit{"read_acquire.lua", "mode == 'read' or redis.call('hexists', KEYS[1], ARGV[3]) == 1", "true"}
+	return looking(blind, locks.Shared, "write")
+}
+
+// looking is a lock whose requests of a mode check in a first request that the lock is not in the mode that excludes it.
+// The second request is blind to that.
+func looking(blind edit, mode locks.Mode, excluded string) locks.Opener {
 	return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 		client, err := goredis.Connect(c.Store)
 		if err != nil {
@@ -26,18 +38,20 @@ func lookingWriter() locks.Opener {
 		if err != nil {
 			return nil, errors.Join(err, client.Close())
 		}
-		return lookingLock{l, client}, nil
+		return lookingLock{l, client, mode, excluded}, nil
 	}
 }
 
 type lookingLock struct {
 	locks.Locker
-	client redis.UniversalClient
+	client   redis.UniversalClient
+	mode     locks.Mode
+	excluded string // in the lock's hash
 }
 
-// Acquire checks for readers before it takes the lock for writing.
+// Acquire checks for holders that exclude the request before it takes the lock.
 func (l lookingLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
-	if r.Mode == locks.Shared {
+	if r.Mode != l.mode {
 		return l.Locker.Acquire(ctx, r)
 	}
 	until := time.Now().Add(r.Wait)
@@ -45,11 +59,11 @@ func (l lookingLock) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	for {
 		mode, err := goredis.Do(ctx, l.client, "hget", r.Keys[0], "mode").Text()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("look for readers of %q: %w", r.Keys[0], err)
+			return nil, fmt.Errorf("look for holders of %q: %w", r.Keys[0], err)
 		}
 		var lease locks.Lease
 		err = locks.ErrTaken
-		if mode != "read" {
+		if mode != l.excluded {
 			lease, err = l.Locker.Acquire(ctx, r)
 		}
 		if !errors.Is(err, locks.ErrTaken) || time.Now().After(until) || ctx.Err() != nil {

@@ -7,7 +7,7 @@
 //	majority.go        package redlock with one wrong step
 //	redisson.go        the locks of package redisson, and a change of one line of their scripts
 //	answers.go         a right lock whose answers are changed on their way to the caller
-//	looking.go         a writer that looks for readers, and takes the lock in a second request
+//	looking.go         readers or writers that look for others, and take the lock in a second request
 //	clients_time.go    rows of a table, with ends by the clocks of clients
 //
 // They are in the catalog so that they can be run by name. Lists leave them out unless they are asked for.

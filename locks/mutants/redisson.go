@@ -40,6 +40,7 @@ var (
 	reentrantLock = kin{"redisson", redissonClaims(func(c *locks.Claims) { c.Strict = true }), redisson.New, false}
 	fairLock      = kin{"redisson-fair", redissonClaims(func(c *locks.Claims) { c.Fair = true }), redisson.NewFair, true}
 	readWriteLock = kin{"redisson-rw", redissonClaims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }), redisson.NewReadWrite, false}
+	multiLock     = kin{"redisson-multi", redissonClaims(func(c *locks.Claims) { c.Several = true }), redisson.NewMulti, false}
 	waitLock      = kin{"redisson-wait", redissonClaims(func(*locks.Claims) {}), redisson.NewWait, false}
 )
 
@@ -153,6 +154,14 @@ var edits = []edited{
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
 		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
+
+	// Late requests.
+	{multiLock, "several-freed-unasked", "frees each of several names without a check of the owner",
+		Wrong{Bug: "C-2", Scenario: "many-keys", Class: "evicted", EpisodesMin: 20},
+		edit{"rlock_release.lua", "local latched = ARGV[5] ~= '0'", "if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then redis.call('del', KEYS[1]) end\nlocal latched = false"}, redisson.Options{}},
+	{readWriteLock, "writer-freed-unasked", "frees the lock of a writer without a check of the owner",
+		Wrong{Bug: "C-2", Scenario: "readers-writers", Class: "double-grant"},
+		edit{"write_release.lua", "local latched = ARGV[5] ~= '0'", "if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then redis.call('del', KEYS[1]) end\nlocal latched = false"}, redisson.Options{}},
 
 	// Replicas.
 	{waitLock, "unconfirmed-stays", "reports \"taken\" if no replica has confirmed the grant, and does not release it",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,6 +53,13 @@ func tokenLocks() []Mutant {
 			claiming(func(ctx context.Context, t *token, l *plain.Lease, ttl time.Duration) (bool, error) {
 				l.Key = "{" + l.Key + "}:" + strconv.Itoa(t.id)
 				return goredis.Claim(ctx, t.redis, l.Key, l.Token, ttl)
+			})),
+		plainly("name-to-the-blank", "cuts the name at its first blank when it releases, as a line of text does",
+			Wrong{Bug: "W-3", Scenario: "odd-names", Class: "no-progress"},
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				name, _, _ := strings.Cut(l.Key, " ")
+				_, err := goredis.Disown(ctx, t.redis, name, l.Token)
+				return true, err
 			})),
 		plainly("impatient-thief", "deletes the key after its third refusal, as if the holder were dead",
 			Wrong{Bug: "W-4", Scenario: "steady", Class: "double-grant"},
@@ -143,6 +151,9 @@ func tokenLocks() []Mutant {
 		plainly("thousandfold-lease", "converts the lease to milliseconds twice",
 			Wrong{Bug: "R-29", Known: "Redisson's MultiLock since 3.25.1 (ef2f16b25), by reading", Scenario: "kill-holder", Class: "no-progress"},
 			asking(func(ttl time.Duration) time.Duration { return 1000 * ttl })),
+		plainly("minute-at-most", "requests a minute at most, whatever lease its caller wants",
+			Wrong{Bug: "R-34", Scenario: "long-lease", Class: "double-grant"},
+			asking(func(ttl time.Duration) time.Duration { return min(ttl, time.Minute) })),
 		plainly("end-unknown", "reports a lease of an hour to its holder, whatever the server keeps",
 			Wrong{Bug: "W-10", Scenario: "pause-client", Class: "double-grant"},
 			func(t *token) {
@@ -173,6 +184,20 @@ func tokenLocks() []Mutant {
 		plainly("get-then-del", "checks that the key is its own, and deletes it in a second request",
 			Wrong{Bug: "C-3", Known: "Spring Integration before 6.2.0, GH-8699", Scenario: "pause-between-requests", Class: "double-grant"},
 			freeing(getThenDel)),
+		plainly("release-by-prefix", "deletes all keys that begin with the name",
+			Wrong{Bug: "W-12", Scenario: "odd-names", Class: "double-grant"},
+			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
+				keys, err := goredis.Do(ctx, t.redis, "keys", l.Key+"*").StringSlice()
+				if err != nil || len(keys) == 0 {
+					return false, err
+				}
+				words := []any{"del"}
+				for _, key := range keys {
+					words = append(words, key)
+				}
+				n, err := t.number(ctx, words...)
+				return n > 0, err
+			})),
 		plainly("release-now-and-then", "forgets one release in five of a key",
 			Wrong{Bug: "W-12", Scenario: "steady", Class: "no-progress"},
 			freeing(func(ctx context.Context, t *token, l *plain.Lease) (bool, error) {
@@ -294,6 +319,17 @@ func tokenLocks() []Mutant {
 			}),
 		fenced("number-after-lock", "counts the grant after it is granted, in a request that may come after its lease",
 			Wrong{Bug: "W-15", Scenario: "late-number", Class: "token-fell"}, func(*token) {}),
+		fenced("number-after-lock-in-a-hurry", "counts the grant after it is granted, and abandons that request after 1200 ms",
+			Wrong{Bug: "W-28", Scenario: "late-number", Class: "token-fell"}, func(t *token) { t.patience = 200 * time.Millisecond }),
+		fenced("number-of-three-digits", "keeps the last three digits of the number",
+			Wrong{Bug: "W-15", Scenario: "many-turns", Class: "token-fell"},
+			func(t *token) {
+				count := t.fence
+				t.fence = func(ctx context.Context, t *token, l *plain.Lease) (uint64, error) {
+					n, err := count(ctx, t, l)
+					return 1 + n%1000, err
+				}
+			}),
 		fenced("number-of-the-client", "each client counts its own grants",
 			Wrong{Bug: "W-15", Scenario: "steady", Class: "token-fell"},
 			func(t *token) {
