@@ -35,8 +35,12 @@ and keys, the length of holds, and the network. explore stops at the first viola
 counts all violations with --all. It shrinks the first one and writes it to a results
 folder, which ` + "`lockbench replay`" + ` can run again; results/latest points to it.
 
+Ctrl-C ends the search early. explore then writes explored.json, with how many of its
+seeds were tried, and the smallest run of the first violation that it has found by then.
+
 Exit codes: 0 the lock did as the scenario expects, 1 it did not, 2 the verdicts are
-unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
+unknown or the search was interrupted, 3 the harness failed, which includes a run that
+died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
   lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3`,
@@ -47,7 +51,7 @@ unknown, 3 the harness failed, which includes a run that died, 64 wrong usage.`,
 			if err != nil {
 				return err
 			}
-			x.All = all
+			x.All, x.Again = all, again(c, args)
 			return explore(c, x, out, !keep)
 		},
 	}
@@ -112,6 +116,13 @@ func seedRange(text string) (from, to uint64, err error) {
 // explore searches, shrinks the first violation, and prints the result.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
+	dir := out // of the counts
+	if x.Shard.N == 0 {
+		dir = filepath.Join(out, report.FolderName(x.Job.Scenario.Name)+"-explored")
+	}
+	if err := report.Writable(dir); err != nil {
+		return err
+	}
 	line := fmt.Sprintf("explore %s   lock %s · seeds %d..%d · world sim", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To)
 	if x.Shard.N > 0 {
 		line += " · shard " + x.Shard.String()
@@ -138,57 +149,65 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 	case err != nil:
 		return err
 	}
-	if err := c.Context().Err(); err != nil && found.Violated == 0 {
-		return fmt.Errorf("stopped after %d of %d seeds: %w", found.Tried, total, err)
-	}
 	printExplored(w, found)
-	if x.Shard.N > 0 || x.All {
-		dir := out
-		if x.Shard.N == 0 {
-			dir = filepath.Join(out, report.FolderName(found.Scenario)+"-explored")
-		}
+	if x.Shard.N > 0 || x.All || found.Interrupted {
 		if err := found.Write(dir); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(w, "counts     %s\n", filepath.Join(dir, search.ExploredFile))
 	}
+	code := found.ExitCode(x.Expectation())
 	if shrink && len(found.Found) > 0 {
-		if err := shrinkFirst(c, x, found.Found[0], out); err != nil {
+		whole, err := shrinkFirst(c, x, found.Found[0], out)
+		if err != nil {
 			return err
 		}
+		if !whole && found.Complete() {
+			_, _ = fmt.Fprintf(w, "Exit %d: interrupted while the violation was shrunk; the same command shrinks it further.\n", report.ExitUnknown)
+			return exitWith(report.ExitUnknown)
+		}
 	}
-	return exitExplored(w, found, found.ExitCode(x.Expectation()))
+	return exitExplored(w, found, code)
 }
 
-func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed, out string) error {
+// shrinkFirst shrinks a violation and prints the result. It reports whether the shrinking was not interrupted.
+func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed, out string) (whole bool, err error) {
 	w := c.OutOrStdout()
 	temp, err := os.MkdirTemp("", "lockbench-shrink-")
 	if err != nil {
-		return fmt.Errorf("make a folder for histories: %w", err)
+		return false, fmt.Errorf("make a folder for histories: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	small, err := x.Shrink(c.Context(), first, out, temp, func(text string) {
 		_, _ = fmt.Fprintf(c.ErrOrStderr(), " smaller: %s\n", text)
 	})
 	if err != nil {
-		return fmt.Errorf("make the violation of seed %d small: %w", first.Seed, err)
+		return false, fmt.Errorf("shrink the violation of seed %d: %w", first.Seed, err)
 	}
-	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %d of 3 runs of it gave the same history\n\n",
-		report.Plural(small.Calls, "client operation"), report.Plural(small.Faults, "fault"), small.Runs, small.Same)
+	repeated := fmt.Sprintf("%d of 3 runs of it gave the same history", small.Same)
+	if small.Interrupted {
+		repeated = "interrupted, so a smaller one may exist"
+	}
+	_, _ = fmt.Fprintf(w, "smallest   %s, %s; %d runs tried; %s\n\n",
+		report.Plural(small.Calls, "client operation"), report.Plural(small.Faults, "fault"), small.Runs, repeated)
 	for _, line := range small.Counterexample.Text() {
 		_, _ = fmt.Fprintln(w, line)
 	}
 	sayTo(w)("\nAgain    lockbench replay " + shellword.Quote(small.Dir))
-	if small.Same < 3 {
-		return exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
+	if small.Same < 3 && !small.Interrupted {
+		return false, exitError{report.ExitHarness, fmt.Errorf("the smallest run of seed %d does not repeat itself, so the simulation is at fault", first.Seed)}
 	}
-	return nil
+	return !small.Interrupted, nil
 }
 
 // printExplored prints the result of a search.
 func printExplored(w io.Writer, e *search.Explored) {
+	tried := report.Plural(e.Tried, "seed")
+	if !e.Complete() {
+		tried = fmt.Sprintf("%d of %s", e.Tried, report.Plural(e.Seeds, "seed"))
+	}
 	_, _ = fmt.Fprintf(w, "tried      %s in %.1f s (%.1f seeds/s), different histories: %d, a fault in effect in %d of them\n",
-		report.Plural(e.Tried, "seed"), e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
+		tried, e.ElapsedS, float64(e.Tried)/max(e.ElapsedS, 0.001), e.Distinct, e.Bitten)
 	classes := ""
 	if counts, _ := e.Counts(); len(counts) > 0 {
 		classes = " (" + strings.Join(counts, ", ") + ")"
@@ -216,6 +235,12 @@ func printExplored(w io.Writer, e *search.Explored) {
 // exitExplored prints the outcome of a search and exits with its code.
 func exitExplored(w io.Writer, e *search.Explored, code int) error {
 	outcome := []string{"as expected", "not as expected", "nothing was shown", "the harness failed"}[code]
+	if code == report.ExitUnknown && !e.Complete() {
+		outcome = fmt.Sprintf("incomplete, because %d of %s were not tried", e.Seeds-e.Tried, report.Plural(e.Seeds, "seed"))
+		if e.Interrupted {
+			outcome = "interrupted: " + strings.TrimPrefix(outcome, "incomplete, because ")
+		}
+	}
 	_, _ = fmt.Fprintf(w, "Exit %d: %s; expected of %s: %s.\n", code, outcome, e.Lock, e.Expected)
 	return exitWith(code)
 }

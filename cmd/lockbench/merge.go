@@ -19,10 +19,11 @@ func newMergeCommand() *cobra.Command {
 		Short: "Combine the shards of explore or matrix",
 		Long: `merge combines the shards of lockbench explore or lockbench matrix. The arguments are the
 folders of the shards, or one folder that contains all of them. merge rejects shards of
-different runs and duplicates, and lists missing shards. It adds up the seeds of explore,
+different runs and duplicates, and lists missing and incomplete shards. It adds up the seeds of explore,
 and copies the runs of a matrix into a new folder, --out DIR.
 
-Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing.`,
+Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing
+or incomplete.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",
 		Args:    wants(1, math.MaxInt, "the folders of shards, such as shards/1 shards/2"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -51,6 +52,11 @@ Exit codes are those of explore or matrix, over all shards; 2 while a shard is m
 			w := c.OutOrStdout()
 			_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d · %d of %d parts\n", sum.Scenario, sum.Lock, sum.From, sum.To, len(parts), max(1, sum.Shards))
 			printExplored(w, sum)
+			for _, e := range parts {
+				if !e.Complete() {
+					sayTo(w)("incomplete " + e.Incomplete())
+				}
+			}
 			if len(missing) > 0 {
 				_, _ = fmt.Fprintf(w, "missing    shards %v\n", missing)
 				return exitWith(report.ExitUnknown)

@@ -4,8 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 )
+
+// Writable returns an error if a folder cannot be made or written to. It makes nothing: it tries the nearest folder that
+// exists.
+func Writable(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		temp, err := os.CreateTemp(at, ".lockbench-*.tmp")
+		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(temp.Close(), os.Remove(temp.Name()))
+		}
+		if err != nil {
+			return advise("create results folder", at, err)
+		}
+		return nil
+	}
+}
 
 // advise adds the path and a remedy to an error.
 func advise(what, path string, err error) error {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,7 +40,8 @@ type Exploration struct {
 	Shard shard.Shard
 	// All continues after the first violation.
 	All      bool
-	Parallel int // how many processes; 0: one for each processor
+	Parallel int    // how many processes; 0: one for each processor
+	Again    string // the command that repeats the search
 	// Tell, if not nil, receives the progress, at most once for each seed.
 	Tell func(Explored)
 }
@@ -55,12 +57,18 @@ type Explored struct {
 	Shard    int    `json:"shard,omitempty"`
 	Shards   int    `json:"shards,omitempty"`
 	Expected string `json:"expected"`
+	Again    string `json:"again,omitempty"` // the command that repeats the search
 
-	Tried    int `json:"tried"`
-	Distinct int `json:"distinct"` // different histories
-	Bitten   int `json:"bitten"`   // runs in which a fault took effect
-	Violated int `json:"violated"`
-	Unknown  int `json:"unknown"`
+	Seeds int `json:"seeds"` // how many seeds the search has
+	Tried int `json:"tried"`
+	// Interrupted reports that the search was stopped before its end.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Ended reports that the search ended at its first violation, and left out the seeds after it on purpose.
+	Ended    bool `json:"ended_at_first,omitempty"`
+	Distinct int  `json:"distinct"` // different histories
+	Bitten   int  `json:"bitten"`   // runs in which a fault took effect
+	Violated int  `json:"violated"`
+	Unknown  int  `json:"unknown"`
 	// Reasons are why seeds are unknown, the most frequent reason first.
 	Reasons []Reason `json:"reasons,omitempty"`
 	// Classes counts violations by class.
@@ -69,6 +77,8 @@ type Explored struct {
 	Broken   []BrokenSeed `json:"broken,omitempty"`
 	Found    []FoundSeed  `json:"found,omitempty"` // the first foundMax
 	ElapsedS float64      `json:"elapsed_s"`
+
+	dir string // the folder or file from which it was read
 }
 
 // BrokenSeed is a seed whose run failed in the harness.
@@ -127,12 +137,16 @@ func (x Exploration) Expectation() scenarios.Expectation {
 }
 
 // Left returns how many seeds the search has.
-func (x Exploration) Left() int {
-	n := 0
-	for range x.seeds {
-		n++
+func (x Exploration) Left() int { return seedsOf(x.From, x.To, x.Shard) }
+
+// seedsOf returns how many seeds of a range belong to a shard.
+func seedsOf(from, to uint64, part shard.Shard) int {
+	rest, n := to-from, uint64(max(part.N, 1)) // one less than the seeds, which may not fit
+	first := uint64(max(part.I, 1)) - 1
+	if rest < first {
+		return 0
 	}
-	return n
+	return int(min((rest-first)/n, math.MaxInt-1)) + 1
 }
 
 // seeds yields the seeds of the shard, in order.
@@ -145,7 +159,8 @@ func (x Exploration) seeds(yield func(uint64) bool) {
 }
 
 // Run searches. Without All it ends at the first violation: it finishes the seeds that are
-// running and returns the lowest that shows one, so that the result is reproducible.
+// running and returns the lowest that shows one, so that the result is reproducible. When ctx
+// ends, it returns the seeds that were tried by then.
 func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	dir, err := os.MkdirTemp("", "lockbench-explore-")
 	if err != nil {
@@ -155,7 +170,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	started := time.Now()
 	out := &Explored{
 		Explore: 1, Scenario: x.Job.Scenario.Name, Lock: x.lock().Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
-		Expected: x.Expectation().String(), Classes: map[string]int{},
+		Expected: x.Expectation().String(), Again: x.Again, Seeds: x.Left(), Classes: map[string]int{},
 	}
 	parallel := x.Parallel
 	if parallel <= 0 {
@@ -164,6 +179,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	sums := map[string]bool{}
 	var mu sync.Mutex
 	var unsupported error
+	cut := false // a seed was given up
 	run.Each(ctx, x.seeds, parallel, func(ctx context.Context, s uint64) (more bool) {
 		in := x.vary(s)
 		shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
@@ -174,6 +190,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 			unsupported = err
 			return false
 		case ctx.Err() != nil:
+			cut = true
 			return false
 		}
 		out.add(s, in, shown, err, sums)
@@ -186,6 +203,8 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	slices.SortFunc(out.Found, func(a, b FoundSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
 	slices.SortFunc(out.Broken, func(a, b BrokenSeed) int { return int(int64(a.Seed) - int64(b.Seed)) })
 	out.ElapsedS = time.Since(started).Seconds()
+	out.Ended = !x.All && out.Violated > 0 && !cut
+	out.Interrupted = ctx.Err() != nil && !out.Complete()
 	return out, unsupported
 }
 
@@ -248,12 +267,18 @@ func (e *Explored) Counts() (counts []string, worst string) {
 	return counts, worst
 }
 
-// ExitCode compares the result with the expectation.
+// Complete reports whether all seeds were tried that the search has or needs.
+func (e *Explored) Complete() bool { return e.Ended || e.Tried >= e.Seeds }
+
+// ExitCode compares the result with the expectation. An incomplete search is undecided whatever it has found, because the
+// other seeds may show a worse class.
 func (e *Explored) ExitCode(want scenarios.Expectation) int {
 	got := scenarios.Judgement{Verdict: scenarios.Valid}
 	switch {
 	case len(e.Broken) > 0:
 		return report.ExitHarness
+	case !e.Complete():
+		return report.ExitUnknown
 	case e.Violated > 0:
 		got.Verdict = scenarios.Violated
 		_, got.Class = e.Counts()

@@ -202,3 +202,35 @@ func (l *halfLock) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// TestExploreInterrupted: an interrupted search reports how many seeds it tried, and its violation is written unshrunk.
+func TestExploreInterrupted(t *testing.T) {
+	x := explore(t, "steady", "no-lock", 1, 50, trialtest.SimTrial(t, 1))
+	x.Parallel, x.All = 1, true
+	ctx, cancel := context.WithCancel(t.Context())
+	x.Tell = func(Explored) { cancel() }
+	got, err := x.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Tried != 1 || got.Seeds != 50 || !got.Interrupted || got.Complete() {
+		t.Errorf("tried %d of %d, interrupted %v; want 1 of 50, interrupted", got.Tried, got.Seeds, got.Interrupted)
+	}
+	if code := got.ExitCode(x.Expectation()); code != report.ExitUnknown {
+		t.Errorf("exit code %d, want %d", code, report.ExitUnknown)
+	}
+	if len(got.Found) == 0 {
+		t.Fatal("no violation is kept")
+	}
+	small, err := x.Shrink(ctx, got.Found[0], t.TempDir(), t.TempDir(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !small.Interrupted || small.Runs != 0 || small.Counterexample == nil {
+		t.Errorf("shrunk: %+v; want the unshrunk run with its counterexample", small)
+	}
+	same, err := Replay(t.Context(), trialtest.SimTrial(t, 1), small.Dir, func(Replayed) {})
+	if err != nil || !same {
+		t.Errorf("replay of %s: same %v, %v", small.Dir, same, err)
+	}
+}

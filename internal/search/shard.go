@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"lockbench/internal/regular"
+	"lockbench/internal/report"
 	"lockbench/internal/shard"
 )
 
@@ -51,7 +52,26 @@ func ReadExplored(dir string) (*Explored, error) {
 	if e.Explore != 1 {
 		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schema 1; read it with the lockbench that wrote it", path, e.Explore)
 	}
+	e.dir = dir
+	// The range decides, because lockbench wrote no number of seeds before it noticed incomplete shards.
+	e.Seeds = seedsOf(e.From, e.To, shard.Shard{I: e.Shard, N: e.Shards})
 	return e, nil
+}
+
+// Incomplete describes an incomplete search, with the command that completes it.
+func (e *Explored) Incomplete() string {
+	text := fmt.Sprintf("%d of %s tried", e.Tried, report.Plural(e.Seeds, "seed"))
+	if e.Shards > 0 {
+		text = fmt.Sprintf("shard %d of %d, %s", e.Shard, e.Shards, text)
+	}
+	if e.dir != "" {
+		text += ", in " + e.dir
+	}
+	again := "run its lockbench explore again, with the same flags"
+	if e.Again != "" {
+		again = e.Again
+	}
+	return text + "; to complete it: " + again
 }
 
 // Merge adds up the shards of one search. Shards of different searches and repeated shards are errors. It returns the
@@ -63,7 +83,7 @@ func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 	first := parts[0]
 	sum = &Explored{
 		Explore: 1, Scenario: first.Scenario, Lock: first.Lock, From: first.From, To: first.To, Shards: first.Shards,
-		Expected: first.Expected, Classes: map[string]int{},
+		Expected: first.Expected, Ended: true, Classes: map[string]int{},
 	}
 	have := shard.Gather{}
 	for _, p := range parts {
@@ -74,7 +94,10 @@ func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 		if err := have.Add(shard.Shard{I: p.Shard, N: p.Shards}); err != nil {
 			return nil, nil, err
 		}
+		sum.Seeds += p.Seeds
 		sum.Tried += p.Tried
+		sum.Interrupted = sum.Interrupted || p.Interrupted
+		sum.Ended = sum.Ended && p.Complete()
 		sum.Distinct += p.Distinct // shards have different seeds and so, almost certainly, different histories
 		sum.Bitten += p.Bitten
 		sum.Violated += p.Violated

@@ -26,7 +26,9 @@ type Shrunk struct {
 	Calls  int // calls of clients in the smallest run
 	Faults int
 	// Same is how many repetitions of the smallest run gave the same history.
-	Same           int
+	Same int
+	// Interrupted reports that the shrinking was stopped, so that the run is the smallest by then and was not repeated.
+	Interrupted    bool
 	Dir            string // the results folder
 	Counterexample *report.Counterexample
 }
@@ -43,7 +45,8 @@ type shrinker struct {
 }
 
 // Shrink shrinks the run of a violation: fewer faults, fewer clients, fewer operations, shorter times. It runs each
-// candidate and keeps it if it breaks the same rule with the same class. It writes the smallest into a results folder.
+// candidate and keeps it if it breaks the same rule with the same class. It writes the smallest into a results folder. When
+// ctx ends, it writes the smallest by then, which is the run of the violation itself if ctx has ended before.
 func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp string, tell func(string)) (*Shrunk, error) {
 	s := &shrinker{x: x, try: x.try, dir: temp, best: found.input, seen: found.outcome, rule: found.Rule}
 	drawn, err := concrete(found.input)
@@ -62,9 +65,6 @@ func (x Exploration) Shrink(ctx context.Context, found FoundSeed, out, temp stri
 		}, ", "))
 	}
 	s.cut(ctx) // last, because the cut depends on the times of events
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	return s.finish(ctx, out)
 }
 
@@ -295,11 +295,17 @@ func (s *shrinker) shorten(ctx context.Context) {
 	}
 }
 
-// finish repeats the smallest run three times and writes a results folder.
+// repetitions is how often the smallest run is repeated.
+const repetitions = 3
+
+// finish repeats the smallest run and writes a results folder, also if ctx ends meanwhile.
 func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 	result := &Shrunk{Runs: s.runs, Calls: s.seen.Calls, Faults: len(s.best.Faults)}
-	for i := range 3 {
+	for i := range repetitions {
 		again, err := s.try(ctx, s.best, filepath.Join(s.dir, fmt.Sprintf("same-%d.jsonl", i)))
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -307,6 +313,8 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 			result.Same++
 		}
 	}
+	result.Interrupted = ctx.Err() != nil
+	ctx = context.WithoutCancel(ctx) // the violation is not lost
 	job, err := s.x.Job.Only(ctx, s.best)
 	if err != nil {
 		return nil, err
