@@ -241,7 +241,8 @@ func (j *judge) histories(arg string) (all []lockHistory, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b.Histories) == 0 {
+	gone := b.Gone()
+	if len(b.Histories) == 0 && gone == nil {
 		return nil, fmt.Errorf("%s holds no history; a results folder has LOCK/%s in it", arg, report.HistoryFile)
 	}
 	for _, h := range b.Histories {
@@ -253,5 +254,5 @@ func (j *judge) histories(arg string) (all []lockHistory, err error) {
 		}
 		all = append(all, lockHistory{h, b.Result == nil && !h.Begun()})
 	}
-	return all, nil
+	return all, gone
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"lockbench/internal/regular"
@@ -45,6 +46,25 @@ type Bundle struct {
 	// still be judged.
 	Result    *Result
 	Histories []LockHistory
+}
+
+// Gone returns an error that names the locks of the result whose histories are missing. A lock that took no part, or in
+// which the harness failed, need not have one.
+func (b *Bundle) Gone() error {
+	if b.Result == nil {
+		return nil
+	}
+	var gone []string
+	for l := range b.Result.All() {
+		has := func(h LockHistory) bool { return h.Lock == l.Lock }
+		if l.Unsupported == "" && l.Error == "" && !slices.ContainsFunc(b.Histories, has) {
+			gone = append(gone, l.Lock)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s names these locks, and their %s is gone: %s", b.Dir, ResultFile, HistoryFile, strings.Join(gone, ", "))
 }
 
 // LockHistory is the path of the history of a lock.
