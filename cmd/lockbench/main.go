@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -55,22 +56,16 @@ func program(args []string) (code int) {
 	}()
 	root := newRoot()
 	root.SetArgs(args)
-	// The first signal requests an orderly end. The second one has its default effect and ends the process with its
-	// children.
+	stderr := &screen{file: os.Stderr}
+	// The process of a simulated trial writes to its parent and ends when the parent is gone.
+	if len(args) == 0 || args[0] != simTrialName {
+		surviveClosedScreens()
+		root.SetOut(&screen{file: os.Stdout})
+		root.SetErr(stderr)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(asked)
-	go func() {
-		select {
-		case <-asked:
-			signal.Stop(asked)
-			fmt.Fprintln(os.Stderr, "lockbench: "+interrupted)
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer cancelOnSignal(ctx, cancel, stderr)()
 
 	err := formerCommand(args)
 	if err == nil {
@@ -82,16 +77,42 @@ func program(args []string) (code int) {
 	var exit exitError
 	if errors.As(err, &exit) {
 		if exit.err != nil {
-			sayTo(os.Stderr)("lockbench: " + err.Error())
+			sayTo(stderr)("lockbench: " + err.Error())
 		}
 		return exit.code
 	}
-	sayTo(os.Stderr)("lockbench: " + err.Error())
+	sayTo(stderr)("lockbench: " + err.Error())
 	// A combination that no world supports is wrong usage.
 	if scenarios.IsUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
 		return report.ExitUsage
 	}
 	return report.ExitHarness
+}
+
+// cancelOnSignal requests an orderly end at the first signal. The second one has its default effect and ends the process
+// with its children, except SIGHUP: both the kernel and the shell send it when a terminal is closed. Under nohup SIGHUP stays
+// ignored. The function that it returns stops it.
+func cancelOnSignal(ctx context.Context, cancel func(), stderr io.Writer) (stop func()) {
+	asked, hungUp := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(hungUp, syscall.SIGHUP)
+	}
+	go func() {
+		select {
+		case <-asked:
+		case <-hungUp:
+		case <-ctx.Done():
+			return
+		}
+		signal.Stop(asked)
+		_, _ = fmt.Fprintln(stderr, "lockbench: "+interrupted)
+		cancel()
+	}()
+	return func() {
+		signal.Stop(asked)
+		signal.Stop(hungUp)
+	}
 }
 
 // interrupted is the message after the first signal.

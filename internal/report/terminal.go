@@ -13,9 +13,12 @@ const ScreenWidth = 100
 
 // IsTerminal reports whether w is a terminal that understands escape sequences.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := w.(descriptor)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
+
+// descriptor is implemented by files and by writers to one file.
+type descriptor interface{ Fd() uintptr }
 
 // UseColor reports whether output to w is coloured: w is a terminal, and NO_COLOR is not set.
 func UseColor(w io.Writer) bool {
@@ -28,7 +31,7 @@ const columnsMin = 30
 // TerminalWidth is the number of columns of w, at most ScreenWidth: COLUMNS if it is set, else the size of the
 // terminal. If w is not a terminal, it is ScreenWidth.
 func TerminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := w.(descriptor)
 	if !ok {
 		return ScreenWidth
 	}
