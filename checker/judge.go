@@ -14,6 +14,7 @@ type Report struct {
 	Verdict Verdict  `json:"verdict"`        // the worst of the checks
 	Class   Class    `json:"class,omitzero"` // the worst among all findings
 	Checks  []Result `json:"checks"`
+	Release Release  `json:"-"` // the meaning of a failed release that the checks used
 }
 
 // Judge runs all checks on a history. It is a pure function: it returns the same report for the
@@ -24,7 +25,7 @@ func Judge(h *history.History, o Options) Report {
 
 func judge(h *history.History, o Options, checks []Check) Report {
 	l, broken := read(h, o)
-	var said Report
+	said := Report{Release: o.Release}
 	for _, c := range checks {
 		r := Result{Verdict: Unknown, Why: broken}
 		if broken == "" {

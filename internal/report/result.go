@@ -112,7 +112,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Checks:   cutFindings(judged.Checks),
 	}
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
-		l.Counterexample = NewCounterexample(h, f)
+		l.Counterexample = NewCounterexample(h, f, judged.Release)
 	}
 	return l
 }

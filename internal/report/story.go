@@ -56,12 +56,13 @@ type Scene struct {
 	To       int      `json:"to"`                 // the overlap has shown its effect
 }
 
-// NewCounterexample makes the counterexample of a finding. Without a plan and probes in the history it is shorter.
-func NewCounterexample(h *history.History, f checker.Finding) *Counterexample {
+// NewCounterexample makes the counterexample of a finding. The release is the meaning of a failed release with which the
+// history was judged. Without a plan and probes in the history it is shorter.
+func NewCounterexample(h *history.History, f checker.Finding, r checker.Release) *Counterexample {
 	if len(h.Events) == 0 {
 		return &Counterexample{Title: OneLine(f.Text)}
 	}
-	s := newStory(h, f)
+	s := newStory(h, f, r)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
 	most := linesMax - 1
 	for _, d := range c.sentences() {
@@ -97,8 +98,8 @@ type story struct {
 	harm   harm
 }
 
-func newStory(h *history.History, f checker.Finding) *story {
-	s := &story{h: h, holds: hold.Find(h, false), finding: f, key: f.Key, meets: h.Position(f.Event)}
+func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
+	s := &story{h: h, holds: hold.Find(h, r == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event)}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
@@ -122,8 +123,8 @@ func newStory(h *history.History, f checker.Finding) *story {
 	if len(concerned) > 1 {
 		s.b = concerned[len(concerned)-1]
 		s.meets = s.b.granted
-		end, _ := HoldEnd(h, s.a.session)
-		s.together = s.meets < end
+		end, _ := HoldEnd(s.holds, s.a.session)
+		s.together = s.meets <= end
 		if s.a.session.Client == s.b.session.Client {
 			s.a.name, s.b.name = "session "+s.a.session.Name, "session "+s.b.session.Name
 		}

@@ -107,11 +107,12 @@ func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bo
 }
 
 // HoldEnd is the position at which a session stopped holding: its release, its client's death, or the end of the
-// history. why is the reason in words.
-func HoldEnd(h *history.History, s *history.Session) (end int, why string) {
+// history. In the strict reading a release that failed ends nothing. why is the reason in words.
+func HoldEnd(holds *hold.Book, s *history.Session) (end int, why string) {
+	h := holds.History
 	end, why = len(h.Events)-1, "to the end"
 	for _, op := range s.Ops {
-		if op.F == history.Release {
+		if op.F == history.Release && !(holds.Strict && op.Outcome == history.Failed) {
 			end, why = op.Invoke, "released"
 			break
 		}

@@ -18,7 +18,7 @@ func (d *drawer) sessionBars(s *history.Session, in scale) []bar {
 	if s.Acquire.Return >= 0 {
 		ask.to = h.At(s.Acquire.Return).Time
 	}
-	end, why := report.HoldEnd(h, s)
+	end, why := report.HoldEnd(d.holds, s)
 	if until := h.At(end).Time; ask.from > in.To || ask.joins && max(ask.to, until) < in.From {
 		return nil // most sessions end here, without their texts
 	}
@@ -72,9 +72,9 @@ func (d *drawer) findOverlaps() {
 		return
 	}
 	first := d.scene.Holders[0]
-	end, _ := report.HoldEnd(d.h, first)
+	end, _ := report.HoldEnd(d.holds, first)
 	for _, s := range d.h.Sessions {
-		until, _ := report.HoldEnd(d.h, s)
+		until, _ := report.HoldEnd(d.holds, s)
 		if s == first || s.Acquire.Outcome != history.Done || s.Owner == first.Owner || !slices.Contains(s.Keys, d.scene.Key) ||
 			s.Mode == locks.Shared && first.Mode == locks.Shared || s.Acquire.Return > end || until < first.Acquire.Return {
 			continue
