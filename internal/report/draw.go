@@ -69,7 +69,7 @@ func (c *Counterexample) headline() Drawn {
 	if over := width(title) - room; over > 0 {
 		title = clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over)) + strings.TrimPrefix(title, c.Lock)
 	}
-	return Drawn{What: clip(title, room), Gap: gap, Note: c.Label}
+	return Drawn{What: clipWords(title, room), Gap: gap, Note: c.Label}
 }
 
 // steps formats the lines that have a time.
@@ -88,7 +88,7 @@ func (c *Counterexample) steps() []Drawn {
 		if l.Note != "" {
 			note = width(l.Note) + 2
 		}
-		lines[i].What = clip(l.What, room-note)
+		lines[i].What = clipWords(l.What, room-note)
 		texts = max(texts, width(lines[i].What)+note)
 	}
 	for i := range lines {

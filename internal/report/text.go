@@ -91,6 +91,24 @@ func Printable(text string) string {
 	return b.String()
 }
 
+// clipWords cuts a sentence at the end of a word, unless that loses more than half of the width.
+func clipWords(s string, widthMax int) string {
+	cut := clip(s, widthMax)
+	if cut == s {
+		return s
+	}
+	kept := []rune(strings.TrimSuffix(cut, "…"))
+	if []rune(s)[len(kept)] == ' ' {
+		return cut
+	}
+	for i := len(kept) - 1; i > widthMax/2; i-- {
+		if kept[i] == ' ' {
+			return string(kept[:i]) + " …"
+		}
+	}
+	return cut
+}
+
 // clipMiddle cuts a name in the middle: redlock/nodes=3 and redlock/nodes=5 differ
 // at the end, redlock and redisson at the beginning.
 func clipMiddle(s string, widthMax int) string {
