@@ -1,0 +1,126 @@
+// Package repro checks the programs of this folder, which show the defects of libraries without lockbench. scripts/repro
+// runs them.
+package repro
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// result is a line of results.csv, which scripts/repro --record writes.
+type result struct {
+	library, version, state string
+	seconds                 int
+}
+
+func results(t *testing.T) map[string]result {
+	t.Helper()
+	file, err := os.Open("results.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]result{}
+	for _, l := range lines[1:] {
+		seconds, err := strconv.Atoi(l[5])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[l[0]] = result{library: l[1], version: l[2], state: l[4], seconds: seconds}
+	}
+	return all
+}
+
+// programs are the folders with a run.sh.
+func programs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*/run.sh")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("found %q, %v", files, err)
+	}
+	for i := range files {
+		files[i] = filepath.Dir(files[i])
+	}
+	return files
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// pins are the files that pin the versions of a program, with the form of an unpinned version in each.
+var pins = map[string]*regexp.Regexp{
+	"pom.xml":          regexp.MustCompile(`<(library\.)?version>[^<]*([,\[(]|LATEST|RELEASE|SNAPSHOT)`),
+	"package.json":     regexp.MustCompile(`": "([~^<>*]|latest|\d+(\.\d+)?")`),
+	"requirements.txt": regexp.MustCompile(`(?m)^[A-Za-z][^=]*$|[<>~]=`),
+	"go.mod":           regexp.MustCompile(`latest`),
+}
+
+// TestPrograms checks that each program has a description, pinned versions and a recorded result, that a page of the
+// findings links to it, and that no downloaded code lies next to it.
+func TestPrograms(t *testing.T) {
+	recorded := results(t)
+	var pages string
+	files, err := filepath.Glob("../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		pages += read(t, f)
+	}
+	header := regexp.MustCompile(`\A#!/usr/bin/env bash\n# [A-Z\w].*\.\nlibrary=(.*)\n\. "\$\(dirname "\$0"\)/\.\./lib\.sh"\n`)
+	for _, name := range programs(t) {
+		found := header.FindStringSubmatch(read(t, filepath.Join(name, "run.sh")))
+		if found == nil {
+			t.Errorf("%s/run.sh does not begin as lib.sh says", name)
+			continue
+		}
+		if info, err := os.Stat(filepath.Join(name, "run.sh")); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("%s/run.sh is not executable", name)
+		}
+		pinned := 0
+		for file, unpinned := range pins {
+			text, err := os.ReadFile(filepath.Join(name, file))
+			if err != nil {
+				continue
+			}
+			pinned++
+			if bad := unpinned.Find(text); bad != nil {
+				t.Errorf("%s/%s does not pin %q", name, file, bad)
+			}
+			if r := recorded[name]; r.library != found[1] || !strings.Contains(string(text), r.version) {
+				t.Errorf("results.csv has %s %s for %s, but not the library and its version; scripts/repro --record %s writes it", r.library, r.version, name, name)
+			}
+		}
+		if pinned == 0 {
+			t.Errorf("%s pins no versions", name)
+		}
+		if !strings.Contains(pages, "(repro/"+name+"/") {
+			t.Errorf("no page of docs/findings links to repro/%s", name)
+		}
+		for _, downloaded := range []string{"node_modules", "venv", "lib", "target"} {
+			if _, err := os.Stat(filepath.Join(name, downloaded)); err == nil {
+				t.Errorf("%s has downloaded code in %s", name, downloaded)
+			}
+		}
+	}
+	for name := range recorded {
+		if _, err := os.Stat(filepath.Join(name, "run.sh")); err != nil {
+			t.Errorf("results.csv: %v", err)
+		}
+	}
+}
