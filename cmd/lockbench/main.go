@@ -101,11 +101,15 @@ func cancelOnSignal(ctx context.Context, cancel func(), stderr io.Writer) (stop 
 	go func() {
 		select {
 		case <-asked:
-		case <-hungUp:
+			signal.Stop(asked)
+		case <-hungUp: // the next SIGINT or SIGTERM is the first one
+			defer func() {
+				<-asked
+				signal.Stop(asked)
+			}()
 		case <-ctx.Done():
 			return
 		}
-		signal.Stop(asked)
 		_, _ = fmt.Fprintln(stderr, "lockbench: "+interrupted)
 		cancel()
 	}()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // startRun starts a simulated run that writes to a pipe, and returns when it has printed its first line.
-func startRun(t *testing.T, episodes string) (cmd *exec.Cmd, output io.Closer, results string) {
+func startRun(t *testing.T, episodes string) (cmd *exec.Cmd, output io.ReadCloser, results string) {
 	t.Helper()
 	results = t.TempDir()
 	cmd = exec.Command(trialtest.Program(t), "run", "steady", "--world", "sim", "--seed", "1", "--episodes", episodes,
@@ -66,6 +67,26 @@ func TestHangup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	_ = cmd.Wait()
+	if cmd.ProcessState.ExitCode() < 0 {
+		t.Errorf("it ended by a signal: %v", cmd.ProcessState)
+	}
+	requireResult(t, results)
+}
+
+// TestTermAfterHangup: the first SIGTERM after a SIGHUP does not end a run earlier, because the user asked only once.
+func TestTermAfterHangup(t *testing.T) {
+	cmd, output, results := startRun(t, "1000")
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	for lines.Scan() && !strings.Contains(lines.Text(), interrupted) {
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, output)
 	_ = cmd.Wait()
 	if cmd.ProcessState.ExitCode() < 0 {
 		t.Errorf("it ended by a signal: %v", cmd.ProcessState)
