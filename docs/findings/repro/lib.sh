@@ -13,10 +13,12 @@ downloads=${REPRO_BUILD:-$here/../../../../build/repro}
 mkdir -p "$downloads" && downloads=$(cd "$downloads" && pwd)
 work=$(mktemp -d)
 pids=()
+job=
 
 # clean ends the servers and removes the temporary folder, on every exit.
 clean() {
 	local pid
+	if [ "$job" ]; then kill -TERM "$job" 2>/dev/null; fi
 	for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done
 	wait 2>/dev/null
 	rm -rf "$work"
@@ -92,9 +94,11 @@ prepared() {
 # try COMMAND... runs the program and ends as its last line says.
 try() {
 	local last
-	"$@" >"$work/out" 2>"$work/err" &
-	pids+=($!)
-	wait $! # in the background, so that a signal ends it at once
+	# The program runs in the background, so that a signal ends it at once.
+	timeout -k 5 "${LIMIT:-120}" "$@" >"$work/out" 2>"$work/err" &
+	job=$!
+	wait "$job"
+	job=
 	last=$(tail -n 1 "$work/out")
 	sed '$d' "$work/out"
 	case $last in
