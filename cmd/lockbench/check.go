@@ -19,7 +19,6 @@ import (
 	"lockbench/internal/history/jepsen"
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -190,7 +189,7 @@ func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error
 		return l, nil, err
 	}
 	if opened.Own != nil {
-		l, err = run.JudgeHistory(file, opened.Own, j.options)
+		l, err = report.JudgeHistory(file, opened.Own, j.options)
 		return l, opened.Own.Warnings, err
 	}
 	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits, j.anyReleases)
@@ -198,7 +197,7 @@ func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error
 		return l, nil, fmt.Errorf("check %s: %w", file, err)
 	}
 	opened.Jepsen = nil // as large as the history and no longer needed
-	l, err = run.JudgeHistory(file, h, j.options)
+	l, err = report.JudgeHistory(file, h, j.options)
 	if len(strays) > 0 && err == nil {
 		all := checker.Strays(checker.Report{Checks: l.Checks}, strays)
 		if f, found := all.First(); found && l.Counterexample == nil {

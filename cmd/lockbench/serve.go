@@ -15,7 +15,6 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/report/site"
-	"lockbench/internal/run"
 )
 
 func newServeCommand() *cobra.Command {
@@ -49,7 +48,7 @@ func serve(c *cobra.Command, args []string, listen string) error {
 			"listen on 127.0.0.1 and use ssh -L 8300:127.0.0.1:8300 HOST there", listen)
 	}
 	o := site.Options{Root: "results", Judge: func(name string, h *history.History) (report.Lock, error) {
-		return run.JudgeHistory(name, h, checker.Options{}) // it may not have ended
+		return report.JudgeHistory(name, h, checker.Options{}) // it may not have ended
 	}}
 	if len(args) == 1 {
 		o.Root = args[0]

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"go/parser"
+	"go/token"
+	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -33,6 +37,33 @@ func TestArchitectureWalks(t *testing.T) {
 		}
 		if len(seen) < 5 || len(seen) > 7 {
 			t.Errorf("walk %d has %d files, expected 5 to 7", i+1, len(seen))
+		}
+	}
+}
+
+// TestCheckLinksNoServer checks that nothing that judges a history can start a server: neither the file of the command
+// check nor a package below it imports a part of the half that makes histories.
+func TestCheckLinksNoServer(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "check.go", nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{"list", "-deps"}
+	for _, i := range file.Imports {
+		path, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, path)
+	}
+	out, err := exec.Command("go", list...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	making := regexp.MustCompile(`^lockbench/(service|nemesis|workloads|scenarios|internal/(run|trial|world|guest|wasm))\b|testcontainers|moby|docker|wazero`)
+	for _, path := range strings.Fields(string(out)) {
+		if making.MatchString(path) {
+			t.Errorf("check.go links %s", path)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,27 +12,13 @@ import (
 	"lockbench/scenarios"
 )
 
-// JudgeHistory judges a history and returns the entry of a result. It uses path only in errors.
-func JudgeHistory(path string, h *history.History, o checker.Options) (report.Lock, error) {
-	judged := checker.Judge(h, o)
-	return report.NewLock(h, judged), contradiction(path, judged)
-}
-
 func readJudged(path string, o checker.Options) (*history.History, checker.Report, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
 		return nil, checker.Report{}, err
 	}
-	judged := checker.Judge(h, o)
-	return h, judged, contradiction(path, judged)
-}
-
-// contradiction returns an error if the history contradicts itself.
-func contradiction(path string, judged checker.Report) error {
-	if broken := judged.Broken(); broken != "" {
-		return fmt.Errorf("%s contradicts itself, so the harness is at fault: %s", path, broken)
-	}
-	return nil
+	judged, err := report.Judge(path, h, o)
+	return h, judged, err
 }
 
 // Rejudge makes the result of a run that ended before it wrote one. Histories do not contain the expectations, so Rejudge
@@ -49,7 +34,7 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := JudgeHistory(lh.Path, h, checker.Options{})
+		l, err := report.JudgeHistory(lh.Path, h, checker.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,7 @@
 //
 //	Prepare ──▶ Job ── for each lock ── trial ──▶ history.jsonl ──▶ judge ──▶ bundle
 //
-// [JudgeHistory] judges recorded histories in the same way.
+// [report.JudgeHistory] judges recorded histories in the same way.
 //
 // An error of Prepare means wrong usage or a world that is not ready. An error of Run is a failure of the harness.
 // Findings about locks are part of the result.
