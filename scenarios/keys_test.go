@@ -212,6 +212,9 @@ func TestSettingsAreKnown(t *testing.T) {
 		"requirepass: x":           "x.yaml:4:9: a scenario cannot set requirepass: lockbench queries servers without a password, and decides who may reach them; leave it out",
 		"port: 1234":               "x.yaml:4:9: a scenario cannot set port: lockbench decides where servers listen",
 		"min-replicas-to-wirte: 1": `x.yaml:4:9: redis has no setting "min-replicas-to-wirte"; did you mean "min-replicas-to-write"?`,
+		"appendonly: maybe":        `x.yaml:4:21: appendonly cannot be "maybe"; its values are yes, no`,
+		"hz: fast":                 `x.yaml:4:13: hz cannot be "fast"; write a whole number`,
+		"loglevel: loud":           `loglevel cannot be "loud"; its values are debug, verbose, notice, warning, nothing`,
 		"prot: 1":                  `redis has no setting "prot"; did you mean "proto-max-bulk-len"?`,
 	} {
 		_, err := Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\nredis: {"+setting+"}\n"))

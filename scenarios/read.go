@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -230,8 +231,8 @@ func (r *reader) majority(t *Topology, e entry) {
 	})
 }
 
-// settings reads the settings of a service's servers. Unknown settings would make a server exit at its start, which would
-// be noticed late.
+// settings reads the settings of a service's servers. Unknown settings and values would make a server exit at its start,
+// which would be noticed late.
 func (r *reader) settings(on *Servers, e entry, of *service.Service) {
 	on.Settings = map[string]string{}
 	all := of.Settings
@@ -243,9 +244,20 @@ func (r *reader) settings(on *Servers, e entry, of *service.Service) {
 		case s.Decided != "":
 			r.fail(e.key.at, "leave it out", "a scenario cannot set %s: %s", e.key.text, s.Decided)
 		default:
-			r.option(e, &on.Settings)
+			r.setting(s, r.option(e, &on.Settings))
 		}
 	})
+}
+
+// setting checks the value of a setting.
+func (r *reader) setting(s service.Setting, value word) {
+	switch {
+	case s.Accepts(value.text):
+	case s.Values[0] == service.Number:
+		r.fail(value.at, "write a whole number", "%s cannot be %q", s.Name, value.text)
+	default:
+		r.fail(value.at, "its values are "+strings.Join(s.Values, ", "), "%s cannot be %q", s.Name, value.text)
+	}
 }
 
 // freeSettings returns the settings of a service that a scenario may change.

@@ -141,23 +141,24 @@ faults: none
 redis:
   appendonly: no
   activedefrag: yes
-  appendfsync: true
   databases: 010
-  hz: 1_000
-  maxclients: 0x1F
+  auto-aof-rewrite-min-size: 1_000
+  client-query-buffer-limit: 0x1F
   maxmemory: 1.50
-  maxmemory-policy: ""
-  loglevel: "3600 1"
+  maxmemory-clients: true
+  notify-keyspace-events: ""
+  oom-score-adj-values: "3600 1"
   save: 3600 1 300 100
-  timeout: .inf
+  repl-backlog-size: .inf
 `
 	s, err := Read("x.yaml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"appendonly": "no", "activedefrag": "yes", "appendfsync": "true", "databases": "010",
-		"hz": "1_000", "maxclients": "0x1F", "maxmemory": "1.50", "maxmemory-policy": "", "loglevel": "3600 1",
-		"save": "3600 1 300 100", "timeout": ".inf"}
+	want := map[string]string{"appendonly": "no", "activedefrag": "yes", "databases": "010",
+		"auto-aof-rewrite-min-size": "1_000", "client-query-buffer-limit": "0x1F", "maxmemory": "1.50", "maxmemory-clients": "true",
+		"notify-keyspace-events": "", "oom-score-adj-values": "3600 1",
+		"save": "3600 1 300 100", "repl-backlog-size": ".inf"}
 	if diff := cmp.Diff(want, s.On("redis").Settings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -198,6 +198,9 @@ func namedSettings() []named {
 	for _, s := range services.All() {
 		for _, set := range s.Settings {
 			n := named{Name: set.Name, About: set.About, Notes: "a setting of " + s.Name}
+			if len(set.Values) > 0 {
+				n.Notes += "; values: " + strings.Join(set.Values, ", ")
+			}
 			if set.Decided != "" {
 				n.About = "(fixed) " + set.About
 				n.Notes = "a scenario cannot set it: " + set.Decided
