@@ -44,10 +44,16 @@ func rewrite(dir string) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
+		if err := c.Gone(); err != nil {
+			return "", fmt.Errorf("%w\nlockbench: to do these runs again: %s", err, c.Resume())
+		}
 		return c.Page(), c.Finish(nil)
 	}
 	b, err := report.Load(dir)
 	if err != nil {
+		return "", err
+	}
+	if err := b.Gone(); err != nil { // the page that is there may have their drawings
 		return "", err
 	}
 	if b.Result == nil {

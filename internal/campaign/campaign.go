@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -65,6 +66,8 @@ type Settings struct {
 type Campaign struct {
 	Settings
 	Worlds []World `json:"worlds"`
+	// FiguresOnly means that the figures were kept without the runs.
+	FiguresOnly bool `json:"figures_only,omitempty"`
 	// Dir is the campaign's folder.
 	Dir string `json:"-"`
 }
@@ -189,7 +192,50 @@ func Read(dir string) (*Campaign, error) {
 	if c.Campaign != Schema {
 		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads %d", name, c.Campaign, Schema)
 	}
+	c.FiguresOnly = c.FiguresOnly || c.copied()
 	return c, nil
+}
+
+// copied reports whether the folder has nothing but the file of the campaign, which then was copied to keep its figures.
+func (c *Campaign) copied() bool {
+	entries, err := os.ReadDir(c.Dir)
+	return err == nil && len(entries) == 1 && c.any(func(r *Row) bool { return len(r.Runs) > 0 })
+}
+
+// Gone returns an error that names the runs of the campaign that are missing, or whose histories are.
+func (c *Campaign) Gone() error {
+	if c.FiguresOnly {
+		return nil
+	}
+	var gone []error
+	for ran := range c.runs() {
+		dir := filepath.Join(c.Dir, filepath.FromSlash(ran.Dir))
+		if !regular.Is(filepath.Join(dir, report.ResultFile)) {
+			gone = append(gone, fmt.Errorf("%s: %s is gone", dir, report.ResultFile))
+			continue
+		}
+		b, err := report.Load(dir)
+		if err == nil {
+			err = b.Gone()
+		}
+		gone = append(gone, err)
+	}
+	return errors.Join(gone...)
+}
+
+// runs returns the runs that were done.
+func (c *Campaign) runs() iter.Seq[Ran] {
+	return func(yield func(Ran) bool) {
+		for _, w := range c.Worlds {
+			for _, r := range w.Rows {
+				for _, ran := range r.Runs {
+					if !yield(ran) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // file writes a file of the campaign's folder atomically.

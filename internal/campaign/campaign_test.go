@@ -196,7 +196,7 @@ func TestMatrixRuns(t *testing.T) {
 		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
 	}
 
-	// Without the results of the runs, the written results remain.
+	// Without the results of the runs, the written results remain if the figures were kept on purpose.
 	for name := range folders(t, c.Dir) {
 		if err := os.Remove(filepath.Join(c.Dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
@@ -206,11 +206,16 @@ func TestMatrixRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	again.FiguresOnly = true
 	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].Result.Find("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
 		t.Errorf("read again it is another: %v", err)
 	}
 	if after := read(t, c.Dir, PageFile); after != text {
 		t.Error("written from its figures alone, the page is another")
+	}
+	again.FiguresOnly = false
+	if err := again.Finish(all); err != nil || again.ExitCode() != report.ExitUnknown || len(again.Worlds[0].Rows[0].Runs) > 0 {
+		t.Errorf("runs that are gone still count: exit %d, %v", again.ExitCode(), err)
 	}
 }
 

@@ -54,6 +54,9 @@ func Results(dir string) ([]*report.Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := c.Gone(); err != nil {
+			return nil, err
+		}
 		var all []*report.Result
 		for _, w := range c.Worlds {
 			for _, r := range w.Rows {
@@ -66,6 +69,9 @@ func Results(dir string) ([]*report.Result, error) {
 	}
 	b, err := report.Load(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.Gone(); err != nil {
 		return nil, err
 	}
 	if b.Result == nil {

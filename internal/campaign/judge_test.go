@@ -145,14 +145,21 @@ func TestJudgeAsExpected(t *testing.T) {
 	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| scenario | no-lock | in-process | good | bad |",
 		"| failover · sim | ● 12/12 2.5 s | ○ 0/12 | ○ 0/12 | ● 3/12 1.0 s |", "| failover · local | ● 8/8 2.5 s |"}
 	has(t, a.Dir, wants...)
-	// The results on disk are the same, even without the results of the runs.
+	// If only the figures were kept, they are the same without the results of the runs.
 	for name := range folders(t, a.Dir) {
 		if err := os.Remove(filepath.Join(a.Dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again, err := Read(a.Dir)
-	if err != nil || again.Finish(nil) != nil || again.ExitCode() != report.ExitExpected {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Gone(); err == nil || strings.Count(err.Error(), "result.json is gone") != 10 {
+		t.Errorf("ten runs are gone, and the error is %v", err)
+	}
+	again.FiguresOnly = true
+	if again.Gone() != nil || again.Finish(nil) != nil || again.ExitCode() != report.ExitExpected {
 		t.Errorf("read again: %v, exit %d", err, again.ExitCode())
 	}
 	has(t, a.Dir, wants...)

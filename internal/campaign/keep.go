@@ -56,14 +56,12 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	if !n.Green() {
 		return n, nil
 	}
-	text, err := regular.ReadFile(filepath.Join(dir, File))
-	if err == nil {
-		err = os.MkdirAll(green, 0o755)
-	}
-	if err != nil {
+	if err := os.MkdirAll(green, 0o755); err != nil {
 		return nil, fmt.Errorf("keep the figures of a green campaign: %w", err)
 	}
-	return n, report.WriteText(filepath.Join(green, File), text)
+	figures := *c
+	figures.Dir, figures.FiguresOnly = green, true
+	return n, figures.writeJSON()
 }
 
 // Green reports whether the next campaigns are compared with this one. A campaign that is worse must not become the

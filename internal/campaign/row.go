@@ -128,8 +128,8 @@ func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) e
 		if err != nil {
 			return err
 		}
-		if len(ran) == 0 && len(r.Runs) > 0 {
-			continue // its runs were not kept, but their results were
+		if c.FiguresOnly && len(ran) == 0 {
+			continue
 		}
 		for _, x := range ran {
 			w.origin(x.result)

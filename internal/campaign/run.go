@@ -42,6 +42,7 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
+	c.FiguresOnly = false // it has runs from now on
 	ready := 0
 	for i := range c.Worlds {
 		if w.Places[c.Worlds[i].World].Missing == "" {

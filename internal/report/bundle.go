@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,23 +49,30 @@ type Bundle struct {
 	Histories []LockHistory
 }
 
-// Gone returns an error that names the locks of the result whose histories are missing. A lock that took no part, or in
-// which the harness failed, need not have one.
+// Gone returns an error that names the locks of the result whose histories are missing.
 func (b *Bundle) Gone() error {
 	if b.Result == nil {
 		return nil
 	}
-	var gone []string
-	for l := range b.Result.All() {
-		has := func(h LockHistory) bool { return h.Lock == l.Lock }
-		if l.Unsupported == "" && l.Error == "" && !slices.ContainsFunc(b.Histories, has) {
-			gone = append(gone, l.Lock)
-		}
-	}
+	gone := Gone(os.DirFS(b.Dir), b.Result.Recorded())
 	if len(gone) == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: %s names these locks, and their %s is gone: %s", b.Dir, ResultFile, HistoryFile, strings.Join(gone, ", "))
+}
+
+// Gone returns those of the locks whose histories are missing in the folder of their run. If it has neither a history nor
+// the plan of the run, its result was copied without them, and nothing is missing.
+func Gone(folder fs.FS, locks []string) []string {
+	has := func(name string) bool {
+		info, err := fs.Stat(folder, name)
+		return err == nil && info.Mode().IsRegular()
+	}
+	gone := slices.DeleteFunc(slices.Clone(locks), func(lock string) bool { return has(path.Join(FolderName(lock), HistoryFile)) })
+	if len(gone) == len(locks) && !has(PlanFile) {
+		return nil
+	}
+	return gone
 }
 
 // LockHistory is the path of the history of a lock.

@@ -46,6 +46,7 @@ type Result struct {
 	Again         string             `json:"again,omitempty"`          // the command that repeats the run
 	Program       string             `json:"program,omitempty"`        // the version of lockbench
 	Machine       string             `json:"machine,omitempty"`        // the machine that it ran on
+	FiguresOnly   bool               `json:"figures_only,omitempty"`   // the user kept the run without its histories; lockbench never sets it
 	Locks         []Lock             `json:"locks"`                    // the results of each lock
 }
 
@@ -165,6 +166,18 @@ func (r *Result) Find(lock string) *Lock {
 		return nil
 	}
 	return &r.Locks[i]
+}
+
+// Recorded returns the locks that have a history in the folder of the run. A lock that took no part, or in which the harness
+// failed, need not have one.
+func (r *Result) Recorded() []string {
+	var all []string
+	for l := range r.All() {
+		if l.Unsupported == "" && l.Error == "" && !r.FiguresOnly {
+			all = append(all, l.Lock)
+		}
+	}
+	return all
 }
 
 // All are the locks of the run.

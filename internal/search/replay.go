@@ -28,9 +28,10 @@ type Replayed struct {
 }
 
 // Replay repeats the trials of a results folder, or the one trial whose input is the file
-// at path or next to it, and compares the histories byte for byte.
+// at path or next to it, and compares the histories byte for byte. If histories of the folder are
+// gone, it repeats the other trials and then returns an error.
 func Replay(ctx context.Context, command []string, path string, tell func(Replayed)) (same bool, err error) {
-	files, err := inputFiles(path)
+	files, gone, err := inputFiles(path)
 	if err != nil {
 		return false, err
 	}
@@ -48,39 +49,39 @@ func Replay(ctx context.Context, command []string, path string, tell func(Replay
 		same = same && r.Identical
 		tell(r)
 	}
-	return same, nil
+	return same, gone
 }
 
-// inputFiles finds the inputs of a path.
-func inputFiles(path string) ([]string, error) {
+// inputFiles finds the inputs of a path. gone names what the folder of a run has lost.
+func inputFiles(path string) (files []string, gone, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w; name the folder of a run in the world sim, such as results/latest, or a %s in it", err, trial.InputFile)
+		return nil, nil, fmt.Errorf("replay: %w; name the folder of a run in the world sim, such as results/latest, or a %s in it", err, trial.InputFile)
 	}
 	if !info.IsDir() {
 		if filepath.Base(path) == report.HistoryFile {
 			path = filepath.Join(filepath.Dir(path), trial.InputFile)
 		}
-		return []string{path}, nil
+		return []string{path}, nil, nil
 	}
 	if _, err := os.Stat(filepath.Join(path, trial.InputFile)); err == nil {
-		return []string{filepath.Join(path, trial.InputFile)}, nil
+		return []string{filepath.Join(path, trial.InputFile)}, nil, nil
 	}
 	b, err := report.Load(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []string
+	gone = b.Gone()
 	for _, h := range b.Histories {
 		file := filepath.Join(filepath.Dir(h.Path), trial.InputFile)
 		if _, err := os.Stat(file); err == nil {
 			files = append(files, file)
 		}
 	}
-	if len(files) == 0 {
-		return nil, notSimulated(path, b.Result)
+	if len(files) == 0 && (gone == nil || b.Result.World != "sim") {
+		return nil, nil, notSimulated(path, b.Result)
 	}
-	return files, nil
+	return files, gone, nil
 }
 
 // notSimulated is the error for a run without inputs, with advice.

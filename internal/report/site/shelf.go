@@ -34,6 +34,9 @@ type entry struct {
 	Stopped  bool      `json:"stopped,omitempty"`
 	Locks    []lock    `json:"locks,omitempty"`
 	Trouble  string    `json:"trouble,omitempty"` // why it could not be read
+
+	recorded []string // the locks that have a history
+	Gone     []string `json:"-"` // those of them whose history is missing
 }
 
 // file identifies a version of a result.json.
@@ -87,6 +90,9 @@ func (before shelf) look(root fs.FS) (shelf, error) {
 			if !ok {
 				e = readEntry(root, f)
 			}
+			if folder, err := fs.Sub(root, dir); err == nil {
+				e.Gone = report.Gone(folder, e.recorded)
+			}
 			now.runs = append(now.runs, e)
 		case isFile(root, path.Join(dir, report.PlanFile)):
 			now.open = append(now.open, dir)
@@ -119,7 +125,7 @@ func readEntry(root fs.FS, f file) entry {
 		return entry{file: f, Exit: report.ExitHarness, Trouble: fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)}
 	}
 	e := newEntry(r)
-	e.file = f
+	e.file, e.recorded = f, r.Recorded()
 	return e
 }
 

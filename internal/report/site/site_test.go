@@ -237,6 +237,16 @@ func TestListOfRuns(t *testing.T) {
 	if a, b := strings.Index(text, ">steady</a>"), strings.Index(text, ">failover</a>"); a > b {
 		t.Error("the newest run is not the first")
 	}
+	if strings.Contains(text, "history gone") {
+		t.Error("a result without a plan was kept without its histories, and counts as lost")
+	}
+	planned := filepath.Join(root, report.FolderName("a+b"), "20261103-020000-2", report.PlanFile)
+	if err := os.WriteFile(planned, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, _ := ask(t, server, "/", nil); strings.Count(text, `<span class="badge unsure">history gone</span> <span class="of">set-nx, redlock/nodes=3</span>`) != 1 {
+		t.Error("the list does not name the locks whose histories are gone")
+	}
 	// The same size and time but no valid content: it is not read again until it changes.
 	info, err := os.Stat(changes)
 	if err != nil {
