@@ -3,6 +3,7 @@ package docs
 
 import (
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -43,6 +44,7 @@ var blocks = []struct {
 	{"guest-protocol.md", "endpoints", endpointRows},
 	{"services.md", "services", serviceRows},
 	{"bugs.md", "ids", bugRows},
+	{"findings/README.md", "programs", programRows},
 }
 
 // TestGeneratedBlocks compares the blocks with the code. With -update it writes them.
@@ -421,6 +423,34 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // handWritten limits the bytes of all pages outside of generated blocks.
 const handWritten = 200 << 10
+
+// programRows lists the programs of findings/repro with their recorded results.
+func programRows(t *testing.T) string {
+	t.Helper()
+	file, err := os.Open("findings/repro/results.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	results, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for _, r := range results[1:] {
+		program, err := os.ReadFile("findings/repro/" + r[0] + "/run.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shows := strings.TrimPrefix(strings.Split(string(program), "\n")[1], "# ")
+		_, library, _ := strings.Cut(r[1], ":")
+		if library == "" {
+			library = r[1][strings.LastIndex(r[1], "/")+1:]
+		}
+		rows = append(rows, []string{fmt.Sprintf("[%s](repro/%s/run.sh)", r[0], r[0]), strings.TrimSuffix(shows, "."), library + " " + r[2], r[3], r[4]})
+	}
+	return table([]string{"program", "shows", "version", "tried", "defect"}, rows)
+}
 
 // TestDocsAreShort counts the bytes of README.md, docs and examples outside of generated blocks.
 func TestDocsAreShort(t *testing.T) {

@@ -58,6 +58,7 @@ redis() {
 	for try in {1..20}; do
 		port=$((10000 + RANDOM % 20000))
 		local log=$work/redis-$port.log
+		: >"$log"
 		redis-server --bind 127.0.0.1 --port "$port" --dir "$work" --dbfilename "$port.rdb" --save '' --daemonize no "$@" >"$log" 2>&1 &
 		pid=$!
 		disown "$pid"
