@@ -55,47 +55,53 @@ type overlaps struct {
 	open  map[*hold.Hold]overlap // the same for possible overlaps
 }
 
+// key compares the grants of a key. Grants after the end of all earlier work begin a new crowd, so that the crowds of a working
+// lock have one hold each.
 func (s *overlaps) key(k *hold.Key) {
-	if len(k.Granted) < 2 {
+	first, end := 0, 0
+	for i, t := range k.Granted {
+		if t.Grant >= end {
+			s.crowd(k.Name, k.Granted[first:i])
+			first = i
+		}
+		end = max(end, t.Most.Work.To)
+	}
+	s.crowd(k.Name, k.Granted[first:])
+}
+
+func (s *overlaps) crowd(key string, granted []*hold.Hold) {
+	if len(granted) < 2 || !slices.ContainsFunc(granted, func(t *hold.Hold) bool { return t.Session.Mode != locks.Shared }) {
 		return
 	}
-	var alone, shared []*hold.Hold // holds that may still work, usually at most one for each client
-	for _, t := range k.Granted {
-		alone = working(alone, t.Grant)
-		s.enter(k.Name, alone, t)
-		if t.Session.Mode == locks.Shared {
-			shared = append(shared, t) // readers are not compared with each other, because there may be many
+	r := rank(granted)
+	alone, shared := newCrowd(r), newCrowd(r)
+	for i, t := range granted {
+		if t.Most.Work.Empty() {
 			continue
 		}
-		shared = working(shared, t.Grant)
-		s.enter(k.Name, shared, t)
-		alone = append(alone, t)
+		s.enter(key, alone, r.at[i])
+		if t.Session.Mode == locks.Shared {
+			shared.add(r.at[i]) // readers are not compared with each other
+			continue
+		}
+		s.enter(key, shared, r.at[i])
+		alone.add(r.at[i])
 	}
 }
 
-// working returns the holds that may still work at a position.
-func working(holds []*hold.Hold, pos int) []*hold.Hold {
-	return slices.DeleteFunc(holds, func(a *hold.Hold) bool { return a.Most.Work.To <= pos })
-}
-
-// enter compares t with the holds that may still work when t is granted.
-func (s *overlaps) enter(key string, others []*hold.Hold, t *hold.Hold) {
-	for _, a := range others {
-		if a.Session.Owner == t.Session.Owner {
-			continue
-		}
-		o := overlap{key: key, earlier: a, later: t}
-		switch surely, possibly := meets(a, t); {
-		case surely:
-			o.class = s.classify(a, t)
-			if best, ok := s.found[t]; !ok || o.worse(best) {
-				s.found[t] = o
-			}
-		case possibly:
-			if doubt, ok := s.open[t]; !ok || o.worse(doubt) {
-				s.open[t] = o
-			}
-		}
+// enter compares the hold with a rank with the holds that may still work when it is granted.
+func (s *overlaps) enter(key string, others *crowd, at int) {
+	o, surely, ok := others.worst(s.ledger, at)
+	if !ok {
+		return
+	}
+	o.key = key
+	of := s.open
+	if surely {
+		of = s.found
+	}
+	if other, ok := of[o.later]; !ok || o.worse(other) {
+		of[o.later] = o
 	}
 }
 

@@ -14,15 +14,6 @@ type overlap struct {
 	class          Class
 }
 
-// meets tells whether the works of two holds intersect: for sure, or at least
-// possibly, if until when a lease ran is not known. The later one begins inside the
-// earlier one's work or not at all, so its own end does not matter.
-func meets(earlier, later *hold.Hold) (surely, possibly bool) {
-	surely = later.Grant < earlier.Least.Work.To && !later.Least.Work.Empty()
-	possibly = later.Grant < earlier.Most.Work.To && !later.Most.Work.Empty()
-	return surely, possibly
-}
-
 // classify says what the two clients could have known. It makes no difference which
 // of them was granted first: a client that is paused between its grant and its first
 // use of it finds its lease run out just as one that is paused later.

@@ -151,8 +151,8 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 	return "", nil
 }
 
-// lie says how a plain counter lost an update though no two ever worked at once. Then
-// it was not the lock that let two in: the program that kept the counter or wrote the history
+// lie describes an update of a plain counter that was lost although no two clients ever worked at once. Then the
+// lock did not let two clients in: the program that kept the counter or wrote the history
 // did not do as it says. A touch counts from its call to its return here, because a
 // client may stand still in between, and a session from its grant to its last touch.
 //
@@ -163,21 +163,79 @@ func (c *counter) lie(l *ledger) string {
 	if c.form != history.Plain {
 		return ""
 	}
+	unsure := len(l.h.Events) // the first call of a write of unknown outcome
+	for _, u := range c.unsure {
+		unsure = min(unsure, u.op.Invoke)
+	}
+	worked := newWorked(c.writes)
 	for i, w := range c.writes {
-		if i == 0 || w.value > c.writes[i-1].value {
-			continue
-		}
-		overlap := slices.ContainsFunc(c.unsure, func(u *write) bool { return u.op.Invoke < w.op.Return })
-		for j := i - 1; j >= 0 && !overlap; j-- { // the one that overlaps is mostly a recent one
-			x := c.writes[j]
-			overlap = x.Session != w.Session && x.value >= w.value && max(x.Most.Work.To, x.op.Return) > w.since
-		}
-		if !overlap {
+		if i > 0 && w.value <= c.writes[i-1].value && unsure >= w.op.Return && worked.to(w) <= w.since {
 			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but no other client had worked since %s was granted it at %s",
 				client(w.Hold, nil), w.value, c.key, l.at(w.op.Return), c.writes[i-1].value, client(w.Hold, nil), l.at(w.Grant))
 		}
+		worked.add(w)
 	}
 	return ""
+}
+
+// worked tells up to which position other sessions worked that wrote at least a value. It is a binary indexed tree over the
+// values, the highest first.
+type worked struct {
+	values []int64
+	nodes  []lastTwo
+}
+
+// lastTwo are the two sessions that worked longest, the longest first.
+type lastTwo [2]workedTo
+
+type workedTo struct {
+	session *history.Session
+	to      int
+}
+
+func newWorked(writes []*write) worked {
+	var values []int64
+	for _, w := range writes {
+		values = append(values, w.value)
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	return worked{values, make([]lastTwo, len(values)+1)}
+}
+
+// place returns the index of a value in the tree.
+func (a worked) place(value int64) int {
+	at, _ := slices.BinarySearch(a.values, value)
+	return len(a.values) - at
+}
+
+func (a worked) add(w *write) {
+	for i := a.place(w.value); i < len(a.nodes); i += i & -i {
+		a.nodes[i].add(w.Session, max(w.Most.Work.To, w.op.Return))
+	}
+}
+
+// to returns the position up to which a session other than that of a write worked, if it has written at least its value; or 0.
+func (a worked) to(w *write) (to int) {
+	for i := a.place(w.value); i > 0; i -= i & -i {
+		for _, x := range a.nodes[i] {
+			if x.session != w.Session {
+				to = max(to, x.to)
+			}
+		}
+	}
+	return to
+}
+
+func (l *lastTwo) add(s *history.Session, to int) {
+	switch {
+	case s == l[0].session:
+		l[0].to = max(l[0].to, to)
+	case to > l[0].to:
+		l[0], l[1] = workedTo{s, to}, l[0]
+	case to > l[1].to:
+		l[1] = workedTo{s, to}
+	}
 }
 
 func updates(n int64) string {

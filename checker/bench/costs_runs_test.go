@@ -102,17 +102,41 @@ func refusedRenewals(s *script, n int) {
 	}
 }
 
-// sleepers: all clients of each crowd except the last one overstay.
+// sleepers: all clients except the last one overstay.
 func sleepers(s *script, n int) {
-	for first := 0; first < n/6; first += crowdMax {
-		last := min(first+crowdMax, n/6)
-		for i := first; i < last; i++ {
-			s.take(i, id(i), "a", ttl)
-			s.now += 2 * ttl
-		}
-		for i := first; i < last; i++ {
-			s.done(i, history.Check, id(i))
-			s.notHeld(i, history.Release, id(i))
-		}
+	n /= 6
+	for i := range n {
+		s.take(i, id(i), "a", ttl)
+		s.now += 2 * ttl
 	}
+	for i := range n {
+		s.done(i, history.Check, id(i))
+		s.notHeld(i, history.Release, id(i))
+	}
+}
+
+// holders: a lock that excludes no client, so that all updates except the last one are lost.
+func holders(s *script, n int) {
+	n /= 8
+	for i := range n {
+		s.take(i, id(i), "a", hour)
+	}
+	for i := range n {
+		s.counts(i, id(i), 0)
+	}
+	for i := range n {
+		s.done(i, history.Release, id(i))
+	}
+}
+
+// undone: only the first write, which was long ago, overlaps with those that lose updates.
+func undone(s *script, n int) {
+	s.take(0, id(0), "a", 0)
+	s.counts(0, id(0), 1_000_000)
+	for i := 1; i < n/8; i++ {
+		s.take(i, id(i), "a", 0)
+		s.counts(i, id(i), 0)
+		s.done(i, history.Release, id(i))
+	}
+	s.done(0, history.Release, id(0))
 }

@@ -26,9 +26,8 @@ func (c Cost) history(n int) ([]byte, error) {
 
 const (
 	clients = 30
-	// crowdMax is how many clients work under one lock at once where that is wrong, or wait
-	// in its queue, and how often an owner enters. A run has some 16 clients, and each of
-	// them works once at a time.
+	// crowdMax is how many clients wait in the queue of a lock at once, and how often an owner enters.
+	// A run has some 16 clients.
 	crowdMax = 100
 	ttl      = 5 * time.Second
 	hour     = time.Hour
@@ -52,11 +51,13 @@ func costs() []Cost {
 		{name: "checks", what: "one session, many failed checks", make: failedChecks},
 		{name: "asked", what: "one session, many checks, and as many questions to a server for its lease", make: asked},
 		{name: "refusals", what: "one session, many refused renewals and releases", make: refusedRenewals},
-		{name: "sleepers", what: "holders that sleep past their leases, a hundred at once", verdict: checker.Violated, make: sleepers},
+		{name: "sleepers", what: "as many holders at once that sleep past their leases", verdict: checker.Violated, make: sleepers},
+		{name: "holders", what: "as many holders at once where one may hold, all of which write", verdict: checker.Violated, make: holders},
+		{name: "undone", what: "writers under a holder that writes first and holds to the end", verdict: checker.Violated, make: undone},
 		{name: "permits", what: "a semaphore that is full, of whose answers nothing else is judged", verdict: checker.Unknown, make: permits},
 		{name: "waiters", what: "as many waiters at once", make: waiters},
 		{name: "queued", what: "a hundred at once in a fair queue, each seen there", make: queued},
-		{name: "undetermined", what: "waiters that do not say until when their leases run, a hundred at once", verdict: checker.Unknown, make: undetermined},
+		{name: "undetermined", what: "waiters that do not say until when their leases run, as many at once", verdict: checker.Unknown, make: undetermined},
 		{name: "keys", what: "one acquire of very many keys", make: manyKeys},
 		{name: "locks", what: "very many keys without leases, each held once", make: manyLocks},
 		{name: "nested", what: "an owner with sessions nested a hundred deep, all of one token", make: nested},
