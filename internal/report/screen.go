@@ -68,8 +68,9 @@ func (s Screen) table(b *bytes.Buffer) {
 	}
 	// Names of locks are the only cells of any length.
 	const nameMin = 12
-	if over := max(0, total-s.width()); widths[0]-over >= min(widths[0], nameMin) {
-		widths[0] -= over
+	room := widths[0] - max(0, total-s.width())
+	if room >= min(widths[0], nameMin) && clipNames(rows, room) {
+		widths[0] = room
 		s.wide(b, rows, widths)
 	} else {
 		s.stacked(b, rows[1:])
@@ -91,7 +92,7 @@ func (s Screen) wide(b *bytes.Buffer, rows [][]string, widths []int) {
 			case j == len(Columns)-1:
 				p = s.Result.Locks[i-1].markPaint()
 			}
-			text := clipMiddle(row[j], widths[j])
+			text := row[j]
 			fill := strings.Repeat(" ", widths[j]-width(text))
 			if text = p.on(text, s.Color); c.Right {
 				line.WriteString(fill + text + "  ")

@@ -115,8 +115,47 @@ func clipMiddle(s string, widthMax int) string {
 	if width(s) <= widthMax || widthMax < 3 {
 		return clip(s, widthMax)
 	}
+	return cutOut(s, widthMax, (widthMax-1)/2)
+}
+
+// cutOut cuts a name that is too long to a width and keeps a tail of it.
+func cutOut(s string, widthMax, tail int) string {
 	runes := []rune(s)
-	tail := (widthMax - 1) / 2
-	head := widthMax - 1 - tail
-	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+	if len(runes) <= widthMax {
+		return s
+	}
+	return string(runes[:widthMax-1-tail]) + "…" + string(runes[len(runes)-tail:])
+}
+
+// clipNames cuts the first cells of rows to a width if they then still differ. It keeps the longest beginning, at least
+// half of the width, because a name begins with its lock, as in redisson-jar/synced-slaves=off.
+func clipNames(rows [][]string, widthMax int) bool {
+	for tail := range widthMax / 2 {
+		names, from := make([]string, len(rows)), map[string]string{}
+		differ := true
+		for i, row := range rows {
+			names[i] = cutOut(row[0], widthMax, wordTail(row[0], tail, (widthMax-1)/2))
+			other, taken := from[names[i]]
+			differ = differ && (!taken || other == row[0])
+			from[names[i]] = row[0]
+		}
+		if differ {
+			for i := range rows {
+				rows[i][0] = names[i]
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// wordTail lengthens the tail of a name to the beginning of a value or an option, if it is at most most characters then.
+func wordTail(s string, tail, most int) int {
+	runes := []rune(s)
+	for longer := tail; tail > 0 && longer <= min(most, len(runes)); longer++ {
+		if first := runes[len(runes)-longer]; first == '=' || first == '/' {
+			return longer
+		}
+	}
+	return tail
 }

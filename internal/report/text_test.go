@@ -38,3 +38,32 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+// Names of one table keep their beginning and stay distinct when they are cut.
+func TestClipNames(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		names []string
+		want  []string // nil: they cannot be told apart
+	}{
+		{20, []string{"LOCK", "set-nx", "redisson-jar/synced-slaves=off"}, []string{"LOCK", "set-nx", "redisson-jar/synced…"}},
+		{20, []string{"redisson-jar/synced-slaves=off", "redisson-jar/synced-slaves=on"}, []string{"redisson-jar/sy…=off", "redisson-jar/syn…=on"}},
+		{14, []string{"redlock/nodes=3/drift=0.01", "redlock/nodes=5/drift=0.01"}, nil},
+		{20, []string{"redlock/nodes=3/drift=0.01", "redlock/nodes=5/drift=0.01"}, []string{"redlock/nodes=3/dri…", "redlock/nodes=5/dri…"}},
+		{12, []string{"set-nx", "set-nx"}, []string{"set-nx", "set-nx"}},
+	} {
+		rows := make([][]string, len(c.names))
+		for i, name := range c.names {
+			rows[i] = []string{name}
+		}
+		if ok := clipNames(rows, c.width); ok != (c.want != nil) {
+			t.Errorf("%d columns for %q: %v", c.width, c.names, ok)
+			continue
+		}
+		for i, want := range c.want {
+			if rows[i][0] != want {
+				t.Errorf("%d columns: got %q, want %q", c.width, rows[i][0], want)
+			}
+		}
+	}
+}
