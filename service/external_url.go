@@ -16,8 +16,8 @@ type URL struct {
 	Addrs              []string // host:port
 }
 
-// errPassword refuses a password in a URL.
-var errPassword = errors.New("a password in a URL would be read by others, in the list of processes and in results")
+// ErrPassword refuses a password in a URL.
+var ErrPassword = errors.New("a password in a URL would be read by others, in the list of processes and in results")
 
 // Redacted replaces the password in a URL. Unlike [url.URL.Redacted], it also takes a text that is
 // not a valid URL, because messages quote such texts.
@@ -49,7 +49,7 @@ func ReadURL(text, port string) (u URL, err error) {
 	if at := strings.LastIndex(hosts, "@"); at >= 0 {
 		user, _, secret := strings.Cut(hosts[:at], ":")
 		if secret {
-			return u, errPassword
+			return u, ErrPassword
 		}
 		if u.User, err = url.PathUnescape(user); err != nil {
 			return u, fmt.Errorf("the user: %w", err)
@@ -59,7 +59,7 @@ func ReadURL(text, port string) (u URL, err error) {
 	for host := range strings.SplitSeq(hosts, ",") {
 		addr, err := addrOf(host, port)
 		if err != nil && strings.Contains(path, "@") {
-			return u, errPassword // which contains a slash
+			return u, ErrPassword // which contains a slash
 		}
 		if err != nil {
 			return u, err

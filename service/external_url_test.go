@@ -14,8 +14,8 @@ func TestPasswordInURL(t *testing.T) {
 		"redis://:hun?hunter2#hunter2@a", "redis://a:1,u:hunter2@b:2",
 	} {
 		_, err := OneGroup([]string{text}, "6379")
-		if !errors.Is(err, errPassword) {
-			t.Errorf("%s: %v, want %v", text, err, errPassword)
+		if !errors.Is(err, ErrPassword) {
+			t.Errorf("%s: %v, want %v", text, err, ErrPassword)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: the error has the password: %v", text, err)

@@ -198,7 +198,7 @@ func (o Options) limits(t service.Topology) func(world.Action) error {
 			if o.Hooks.has(hookCut) || o.Hooks.has(hookIsolate) {
 				return nil
 			}
-			return errors.New("the hooks have neither isolate and heal nor cut and join, for links between servers")
+			return errors.New("there are neither the hooks isolate and heal nor cut and join; --hooks FILE adds them")
 		case world.Lagging:
 			if d.By < lagCuts {
 				return fmt.Errorf("links between servers can be cut by hooks, which a lag of %s or more is, and not slowed down", lagCuts)
@@ -209,9 +209,14 @@ func (o Options) limits(t service.Topology) func(world.Action) error {
 		}
 		for _, name := range needed[d.Kind] {
 			if !o.Hooks.has(name) {
-				return fmt.Errorf("there is no hook %s", name)
+				return noHook(name)
 			}
 		}
 		return nil
 	}
+}
+
+// noHook is why a fault cannot be injected.
+func noHook(name string) error {
+	return fmt.Errorf("there is no hook %s; --hooks FILE adds it", name)
 }

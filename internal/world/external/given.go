@@ -44,6 +44,9 @@ func (g Given) Read(all []*service.Service, getenv func(string) string) (o Optio
 		return o, err
 	}
 	if o.Location, err = o.Service.External.Locate(urls); err != nil {
+		if errors.Is(err, service.ErrPassword) {
+			err = fmt.Errorf("%w; %s", err, o.passwords())
+		}
 		return o, fmt.Errorf("--servers %w", err)
 	}
 	o.Location.Logins, o.Sources = map[service.Role]service.Credentials{}, map[service.Role]string{}
@@ -80,6 +83,15 @@ func (g Given) Read(all []*service.Service, getenv func(string) string) (o Optio
 		}
 	}
 	return o, nil
+}
+
+// passwords says where a password is given instead of in a URL.
+func (o Options) passwords() string {
+	if o.Location.NoLogin != "" {
+		return fmt.Sprintf("none can be given for %s: %s", o.Service.Name, o.Location.NoLogin)
+	}
+	data := o.Service.Topologies[0].Parts[0].Name
+	return "set " + variable(data, "PASSWORD") + ", or " + variable(data, "PASSWORD_FILE") + " to a file that has it"
 }
 
 // urls splits a list of URLs. Commas may also separate the hosts of one URL.

@@ -24,7 +24,7 @@ func (b *backend) Cut(_ context.Context, links []world.Link) error {
 	off := b.cutOff()
 	for _, l := range links {
 		if !slices.Contains(off, l.From) && !slices.Contains(off, l.To) {
-			return fmt.Errorf("cut %s alone: there is no hook cut, and isolate cuts a node off from all other servers", l)
+			return fmt.Errorf("cut %s alone: %w; the hook isolate cuts a node off from all other servers", l, noHook(hookCut))
 		}
 	}
 	return b.isolate(off)

@@ -182,7 +182,7 @@ const outputMax = 64 << 10
 func (r *runner) run(name string, with values) error {
 	c := r.hooks.Commands[name]
 	if c.Run == "" {
-		return fmt.Errorf("there is no hook %s", name)
+		return noHook(name)
 	}
 	text, err := c.filled(with)
 	if err != nil {
