@@ -39,6 +39,9 @@ folder is the newest run, results/latest.`,
 
 // rewrite writes the reports of a run or a campaign again, and returns its page.
 func rewrite(dir string) (path string, err error) {
+	if dir, err = campaign.Inside(dir); err != nil {
+		return "", err
+	}
 	if campaign.Is(dir) {
 		c, err := campaign.Read(dir)
 		if err != nil {

@@ -22,6 +22,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"lockbench/internal/regular"
@@ -174,6 +176,33 @@ func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, erro
 
 // Is reports whether a folder contains a campaign.
 func Is(dir string) bool { return regular.Is(filepath.Join(dir, File)) }
+
+// Inside returns the folder of the only campaign in a results folder, such as the one of --out. It returns other folders
+// as they are.
+func Inside(dir string) (string, error) {
+	if Is(dir) || regular.Is(filepath.Join(dir, report.ResultFile)) {
+		return dir, nil
+	}
+	var found []string
+	entries, _ := os.ReadDir(filepath.Join(dir, Folder)) // without it, the caller reports what is wrong with dir
+	for _, e := range slices.Backward(entries) {
+		if inside := filepath.Join(dir, Folder, e.Name()); Is(inside) {
+			found = append(found, inside)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return dir, nil
+	case 1:
+		return found[0], nil
+	}
+	const most = 5
+	text := strings.Join(found[:min(len(found), most)], ", ")
+	if more := len(found) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "", fmt.Errorf("%s has %d matrices; name one of them: %s", dir, len(found), text)
+}
 
 // Read reads a campaign from its folder.
 func Read(dir string) (*Campaign, error) {

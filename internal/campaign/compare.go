@@ -47,8 +47,12 @@ type Change struct {
 	Note           string
 }
 
-// Results returns the results in the folder of a run or a campaign.
+// Results returns the results in the folder of a run or a campaign, or in a results folder with one campaign.
 func Results(dir string) ([]*report.Result, error) {
+	dir, err := Inside(dir)
+	if err != nil {
+		return nil, err
+	}
 	if Is(dir) {
 		c, err := Read(dir)
 		if err != nil {

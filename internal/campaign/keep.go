@@ -27,6 +27,10 @@ type Kept struct {
 
 // Keep compares a campaign with another one, by default the last green one, and keeps its figures.
 func Keep(before, dir, kept string) (*Kept, error) {
+	dir, err := Inside(dir)
+	if err != nil {
+		return nil, err
+	}
 	c, err := Read(dir)
 	if err != nil {
 		return nil, err
