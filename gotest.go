@@ -10,11 +10,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 )
 
 // T is the part of *testing.T that [Test] uses. This package does not import package
@@ -53,7 +51,7 @@ func Test(t T, o Options) {
 		o = o.shortened()
 		t.Logf("-short: world %s, at most %d episodes", o.World, o.Episodes)
 	}
-	r, err := o.run(t.Context(), &testLog{t: t})
+	r, err := o.run(t.Context(), (&testLog{t: t}).tick)
 	if err != nil {
 		t.Fatalf("lockbench: the lock was not tested: %v", err)
 		return
@@ -136,21 +134,18 @@ func testPattern(name string) string { return "^" + strings.ReplaceAll(name, "/"
 // testLog logs the progress of a run: each episode, and the first violation of a lock.
 type testLog struct {
 	t       T
-	mu      sync.Mutex
 	episode int
 }
 
-var _ run.Observer = (*testLog)(nil)
-
-func (l *testLog) Fault(string, string) {}
-func (l *testLog) Done()                {}
-
-func (l *testLog) Warning(lock, text string)   { l.t.Logf("%s: warning: %s", lock, text) }
-func (l *testLog) Violation(lock, text string) { l.t.Logf("%s: violated: %s", lock, text) }
-
-func (l *testLog) Tick(now report.Tick) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *testLog) tick(now report.Tick) {
+	for _, n := range now.News {
+		switch n.Kind {
+		case report.Warning:
+			l.t.Logf("%s: warning: %s", n.Lock, n.Text)
+		case report.Violation:
+			l.t.Logf("%s: violated: %s", n.Lock, n.Text)
+		}
+	}
 	if now.Episode > l.episode {
 		l.episode = now.Episode
 		l.t.Logf("episode %d of %d, %d grants so far, %v", now.Episode, now.Episodes, now.Grants, now.Elapsed.Round(100*time.Millisecond))

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/locks"
@@ -122,9 +123,9 @@ func (r *Result) Story() string { return strings.Join(r.story, "\n") }
 
 // Run runs a scenario on a lock. An error means that the harness failed and that
 // nothing is known about the lock.
-func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, run.NoObserver{}) }
+func Run(ctx context.Context, o Options) (*Result, error) { return o.run(ctx, nil) }
 
-func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error) {
+func (o Options) run(ctx context.Context, show func(report.Tick)) (*Result, error) {
 	todo, err := o.settle()
 	if err != nil {
 		return nil, err
@@ -145,9 +146,9 @@ func (o Options) run(ctx context.Context, observer run.Observer) (*Result, error
 	}
 	var done *run.Outcome
 	if job.World.Describe().Virtual {
-		done, err = simulate(ctx, job, observer)
+		done, err = simulate(ctx, job, show)
 	} else {
-		done, err = job.Run(ctx, observer)
+		done, err = job.Run(ctx, show)
 	}
 	if err != nil {
 		return nil, err

@@ -15,15 +15,21 @@ import (
 
 // simulate runs in virtual time, in this process. It abandons a run that does not proceed, because
 // goroutines cannot be ended from outside.
-func simulate(ctx context.Context, job *run.Job, observer run.Observer) (*run.Outcome, error) {
+func simulate(ctx context.Context, job *run.Job, show func(report.Tick)) (*run.Outcome, error) {
 	type end struct {
 		outcome *run.Outcome
 		err     error
 	}
-	seen := &granted{Observer: observer}
+	var grants atomic.Int64
+	var left atomic.Bool
 	ended := make(chan end, 1)
 	go func() {
-		outcome, err := job.Run(ctx, seen)
+		outcome, err := job.Run(ctx, func(t report.Tick) {
+			grants.Store(int64(t.Grants))
+			if show != nil && !left.Load() {
+				show(t)
+			}
+		})
 		ended <- end{outcome, err}
 	}()
 	look := time.NewTicker(trial.LookEvery)
@@ -35,29 +41,14 @@ func simulate(ctx context.Context, job *run.Job, observer run.Observer) (*run.Ou
 			return e.outcome, e.err
 		case <-look.C:
 		}
-		grants := seen.grants.Load()
-		why := watch.Look(moved.Moved()+grants, "Try the lock on real servers, with Options.World \"local\"")
+		why := watch.Look(moved.Moved()+grants.Load(), "Try the lock on real servers, with Options.World \"local\"")
 		if why == "" {
 			continue
 		}
-		seen.left.Store(true)
-		if grants == 0 {
+		left.Store(true) // the caller is told why, and no more
+		if grants.Load() == 0 {
 			why += "; or an earlier run of this process is frozen, which keeps others from starting"
 		}
 		return nil, errors.New(why)
-	}
-}
-
-// granted counts the grants of a run, and forwards its progress until the run is abandoned.
-type granted struct {
-	run.Observer
-	grants atomic.Int64
-	left   atomic.Bool
-}
-
-func (g *granted) Tick(t report.Tick) {
-	g.grants.Store(int64(t.Grants))
-	if !g.left.Load() {
-		g.Observer.Tick(t)
 	}
 }

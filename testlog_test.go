@@ -22,7 +22,7 @@ func TestTestLogsEachEpisodeOnce(t *testing.T) {
 	told := &logged{}
 	log := &testLog{t: told}
 	for i, episode := range []int{0, 1, 1, 2, 2, 1} {
-		log.Tick(report.Tick{Episode: episode, Episodes: 2, Grants: 10 * i, Elapsed: time.Duration(i) * time.Second})
+		log.tick(report.Tick{Episode: episode, Episodes: 2, Grants: 10 * i, Elapsed: time.Duration(i) * time.Second})
 	}
 	want := []string{"episode 1 of 2, 10 grants so far, 1s", "episode 2 of 2, 30 grants so far, 3s"}
 	if !slices.Equal(told.lines, want) {

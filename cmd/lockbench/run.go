@@ -173,7 +173,7 @@ func doRun(c *cobra.Command, scenario string, f *runFlags) error {
 	width := report.TerminalWidth(head)
 	printHead(sayTo(head), width, job)
 	printPlan(sayTo(head), width, job)
-	out, err := job.Run(c.Context(), report.NewProgress(head, report.IsTerminal(head), width))
+	out, err := job.Run(c.Context(), report.NewProgress(head, report.IsTerminal(head), width).Tick)
 	if out == nil {
 		return err
 	}

@@ -248,7 +248,7 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.of, Locks: c.use, Seed: r.Seed, Episodes: r.Episodes, World: w, Out: into, NoLink: true, Again: c.again(r, servers),
 			Parallel: parallel, Program: program,
-		}, run.NoObserver{})
+		}, nil)
 		return err
 	}
 }

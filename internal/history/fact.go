@@ -13,6 +13,8 @@ import "time"
 //	Left       {"ending":["b"],"left":["a","b"]}
 //	Queued     {"queued":["1.7"]}
 //	Sent       {"client":4,"commands":11}
+//	Warned     {"warning":"client 1: it writes on its standard output"}
+//	Noted      {"notes":["client 1: it did not answer and was killed"]}
 type Facts struct {
 	*Sent
 	*ClockStep
@@ -21,6 +23,8 @@ type Facts struct {
 	*Promoted
 	*Kept
 	*Queued
+	*Warned
+	*Noted
 	Quiet Quiet `json:"quiet,omitempty"` // begins or ends: the recovery period
 }
 
@@ -77,6 +81,16 @@ type Sent struct {
 	Commands int   `json:"commands"` // how many commands it has sent so far
 }
 
+// Warned says that a client made a mistake that the lock's author should know at once.
+type Warned struct {
+	Warning string `json:"warning"` // the first mistake of a client that is no operation
+}
+
+// Noted lists, at the end, the mistakes of clients that no operation shows.
+type Noted struct {
+	Notes []string `json:"notes"` // one line for each kind of mistake, with an example
+}
+
 func (f Episode) addTo(all *Facts)   { all.Episode = &f }
 func (f Quiet) addTo(all *Facts)     { all.Quiet = f }
 func (f Promoted) addTo(all *Facts)  { all.Promoted = &f }
@@ -85,6 +99,8 @@ func (f Kept) addTo(all *Facts)      { all.Kept = &f }
 func (f Left) addTo(all *Facts)      { all.Left = &f }
 func (f Queued) addTo(all *Facts)    { all.Queued = &f }
 func (f Sent) addTo(all *Facts)      { all.Sent = &f }
+func (f Warned) addTo(all *Facts)    { all.Warned = &f }
+func (f Noted) addTo(all *Facts)     { all.Noted = &f }
 
 // Probed returns the event that records facts.
 func Probed(facts ...Fact) Event {

@@ -30,6 +30,8 @@ func TestFactsOnTheWire(t *testing.T) {
 		{[]Fact{Left{[]string{}, []string{}}}, `{"ending":[],"left":[]}`},
 		{[]Fact{Queued{[]string{"1.7", "é\"<\xff"}}}, `{"queued":["1.7","é\"<\ufffd"]}`},
 		{[]Fact{Sent{4, 11}}, `{"client":4,"commands":11}`},
+		{[]Fact{Warned{"client 1: it says"}}, `{"warning":"client 1: it says"}`},
+		{[]Fact{Noted{[]string{"client 1: it says"}}}, `{"notes":["client 1: it says"]}`},
 		{[]Fact{QuietEnds, Sent{4, 11}, Episode{1}, ClockStep{5}}, `{"client":4,"commands":11,"clock_step_ns":5,"episode":1,"quiet":"ends"}`},
 	} {
 		e := Probed(c.facts...)

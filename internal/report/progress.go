@@ -5,8 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"lockbench/internal/history"
 )
 
 // Progress shows the progress of a run. On a terminal it rewrites one line:
@@ -14,17 +15,13 @@ import (
 //	0:31 of ~0:46  locks 2 of 7 done · set-nx episode 2 of 3 · set-nx: redis-1 killed · 21,904 grants
 //
 // In a log it writes a line for each fault and for the first violation of each lock. Warnings are lines that stay.
-// The caller calls Tick a few times a second. All methods may be called concurrently; after Done they do nothing.
+// The caller calls Tick a few times a second, from one goroutine.
 type Progress struct {
 	terminal bool
 	columns  int
-
-	mu     sync.Mutex
-	w      io.Writer
-	tick   Tick
-	latest string
-	drawn  bool // the terminal shows a line that the next one replaces
-	done   bool
+	w        io.Writer
+	tick     Tick
+	latest   string
 }
 
 // Tick is the state of a run.
@@ -39,6 +36,46 @@ type Tick struct {
 	Episodes int    // 0 if unknown
 	Grants   int    // of all locks so far
 	Violated int    // locks with an unexpected violation
+	News     []News // since the last tick
+	Over     bool   // this is the last tick
+}
+
+// News is something that a reader wants to know at once.
+type News struct {
+	Lock string
+	Kind NewsKind
+	Text string
+}
+
+// NewsKind is a kind of news.
+type NewsKind int
+
+// The kinds of news.
+const (
+	Fault     NewsKind = iota // a fault took effect or was undone
+	Warning                   // a guest misbehaves
+	Violation                 // the first violation of a lock
+)
+
+// NewsOf returns what an event of a history tells, without the lock.
+func NewsOf(e *history.Event) (n News, ok bool) {
+	fault := func(text string) (News, bool) { return News{Kind: Fault, Text: text}, true }
+	switch {
+	case e.Facts != nil && e.Facts.Promoted != nil && e.Facts.Promoted.Node != "":
+		return fault(e.Facts.Promoted.Node + " is master now")
+	case e.Facts != nil && e.Facts.Warned != nil:
+		return News{Kind: Warning, Text: e.Facts.Warning}, true
+	case e.Process != history.Nemesis:
+	case e.Phase == history.Bites:
+		return fault(e.F + ": " + e.Text)
+	case e.Phase == history.Healed:
+		return fault("healed: " + e.F)
+	case e.Phase == history.Fails && e.Step == 0: // of no step: the servers did not settle
+		return fault(e.Text)
+	case e.Phase == history.Fails:
+		return fault("did not take effect: " + e.Text)
+	}
+	return News{}, false
 }
 
 // NewProgress makes a Progress that writes to w; see IsTerminal and TerminalWidth for terminal and columns.
@@ -49,69 +86,42 @@ func NewProgress(w io.Writer, terminal bool, columns int) *Progress {
 	return &Progress{w: w, terminal: terminal, columns: columns}
 }
 
-// Fault shows a fault that takes effect.
-func (p *Progress) Fault(lock, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.latest = OneLine(lock + ": " + text)
-	p.say(p.latest)
-}
-
-// Violation shows the first violation of a lock.
-func (p *Progress) Violation(lock, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.say(OneLine(lock + ": violated: " + text))
-}
-
-// Warning shows a problem of a guest in a line that stays.
-func (p *Progress) Warning(lock, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text = OneLine("warning: " + lock + ": " + text)
-	if !p.terminal {
-		p.say(text)
-		return
-	}
-	if !p.done {
-		p.write("\r\x1b[K" + text + "\n")
-		p.draw()
-	}
-}
-
-// Tick shows the state of the run.
+// Tick shows the state of the run and its news. The last tick removes the line.
 func (p *Progress) Tick(t Tick) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.tick = t
-	p.draw()
-}
-
-// Done removes the line.
-func (p *Progress) Done() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.drawn {
+	for _, n := range t.News {
+		p.tell(n)
+	}
+	switch {
+	case p.terminal && t.Over:
 		p.write("\r\x1b[K")
-	}
-	p.drawn, p.done = false, true
-}
-
-// say writes a line to a log, or redraws the line of a terminal.
-func (p *Progress) say(text string) {
-	if p.terminal {
+	case p.terminal:
 		p.draw()
-		return
-	}
-	if !p.done {
-		p.write(fmt.Sprintf("%5s  %s\n", Clock(p.tick.Elapsed), text))
 	}
 }
 
-func (p *Progress) draw() {
-	if !p.terminal || p.done {
-		return
+// tell writes news as a line. On a terminal only warnings have a line, and the latest fault is in the line of the run.
+func (p *Progress) tell(n News) {
+	var text string
+	switch n.Kind {
+	case Fault:
+		text = OneLine(n.Lock + ": " + n.Text)
+		p.latest = text
+	case Violation:
+		text = OneLine(n.Lock + ": violated: " + n.Text)
+	case Warning:
+		text = OneLine("warning: " + n.Lock + ": " + n.Text)
 	}
+	switch {
+	case !p.terminal:
+		p.write(fmt.Sprintf("%5s  %s\n", Clock(p.tick.Elapsed), text))
+	case n.Kind == Warning:
+		p.write("\r\x1b[K" + text + "\n")
+	}
+}
+
+// draw writes the line of the run over the one before.
+func (p *Progress) draw() {
 	t := p.tick
 	clock := Clock(t.Elapsed)
 	if t.Expected > 0 {
@@ -139,7 +149,6 @@ func (p *Progress) draw() {
 		line = " " + clock + "  " + strings.Join(parts, " · ")
 	}
 	p.write("\r\x1b[K" + clip(line, p.columns-1))
-	p.drawn = true
 }
 
 // where is the state of the lock that is least far.

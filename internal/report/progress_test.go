@@ -3,7 +3,6 @@ package report
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -12,8 +11,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	var b strings.Builder
 	p := NewProgress(&b, true, 90)
 	p.Tick(Tick{Elapsed: time.Second, Expected: 46 * time.Second})
-	p.Fault("set-nx", "redis-1 killed,\x1b[2J sentinels voting")
-	p.Violation("no-lock", "two hold a")
+	p.Tick(Tick{News: []News{{"set-nx", Fault, "redis-1 killed,\x1b[2J sentinels voting"}, {"no-lock", Violation, "two hold a"}}})
 	p.Tick(Tick{Elapsed: 31 * time.Second, Expected: 46 * time.Second, Locks: 7, Done: 2, Lock: "redlock", Episode: 2, Episodes: 3, Grants: 21904})
 	lines := strings.Split(b.String(), "\r\x1b[K")
 	last := lines[len(lines)-1]
@@ -29,15 +27,9 @@ func TestProgressOnTerminal(t *testing.T) {
 	if strings.Contains(b.String(), "\n") {
 		t.Error("more than one line")
 	}
-	p.Done()
-	end := b.String()
-	if !strings.HasSuffix(end, "\r\x1b[K") {
+	p.Tick(Tick{Elapsed: time.Minute, Over: true})
+	if !strings.HasSuffix(b.String(), "\r\x1b[K") {
 		t.Error("the line was left on the screen")
-	}
-	p.Tick(Tick{Elapsed: time.Minute})
-	p.Fault("set-nx", "late")
-	if b.String() != end {
-		t.Error("something was written after Done")
 	}
 }
 
@@ -47,15 +39,10 @@ func TestProgressWarning(t *testing.T) {
 	p := NewProgress(&b, true, 90)
 	p.Tick(Tick{Elapsed: time.Second})
 	b.Reset()
-	p.Warning("mine", "client 1: it says\x1b[2J")
+	p.Tick(Tick{Elapsed: time.Second, News: []News{{"mine", Warning, "client 1: it says\x1b[2J"}}})
 	if got, want := b.String(), "\r\x1b[Kwarning: mine: client 1: it says"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "\n\r\x1b[K 0:01  ") ||
 		strings.Contains(got, "\x1b[2J") {
 		t.Errorf("got %q, want it to begin with %q and to end with the line of the run", got, want)
-	}
-	p.Done()
-	b.Reset()
-	if p.Warning("mine", "late"); b.Len() > 0 {
-		t.Errorf("after Done: %q", b.String())
 	}
 }
 
@@ -79,13 +66,10 @@ func TestProgressSaysWhereTheRunIs(t *testing.T) {
 func TestProgressElsewhere(t *testing.T) {
 	var b strings.Builder
 	p := NewProgress(&b, false, 0)
-	p.Tick(Tick{Elapsed: 2 * time.Second, Episode: 1, Episodes: 3})
-	p.Fault("set-nx", "kill: redis-1\n(master)")
-	p.Violation("set-nx", "two hold a")
-	p.Violation("set-del", "two hold b")
-	p.Tick(Tick{Elapsed: 72 * time.Second, Episode: 2, Episodes: 3})
-	p.Warning("mine", "client 1: it says\n\"OK\"")
-	p.Done()
+	p.Tick(Tick{Elapsed: 2 * time.Second, Episode: 1, Episodes: 3, News: []News{
+		{"set-nx", Fault, "kill: redis-1\n(master)"}, {"set-nx", Violation, "two hold a"}, {"set-del", Violation, "two hold b"},
+	}})
+	p.Tick(Tick{Elapsed: 72 * time.Second, Episode: 2, Episodes: 3, Over: true, News: []News{{"mine", Warning, "client 1: it says\n\"OK\""}}})
 	want := ` 0:02  set-nx: kill: redis-1 (master)
  0:02  set-nx: violated: two hold a
  0:02  set-del: violated: two hold b
@@ -94,21 +78,4 @@ func TestProgressElsewhere(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
-}
-
-func TestProgressTogether(t *testing.T) {
-	var b strings.Builder
-	p := NewProgress(&b, true, 80)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for i := range 100 {
-				p.Tick(Tick{Grants: i})
-				p.Fault("a", "b")
-				p.Violation("a", "b")
-			}
-		})
-	}
-	wg.Wait()
-	p.Done()
 }

@@ -69,8 +69,7 @@ type Lock struct {
 	Named       bool            `json:"named,omitempty"`            // the lock was named on the command line
 	Wrong       bool            `json:"wrong_on_purpose,omitempty"` // the lock is a mutant
 	Error       string          `json:"error,omitempty"`            // a failure of the harness with this lock, so that there is no verdict
-	// Notes has mistakes of the clients that are not in the history: noise on a guest's standard
-	// output, crashes, connections that faults cannot reach.
+	// Notes has mistakes of the clients that no operation shows: noise on a guest's standard output, crashes, connections that faults cannot reach.
 	Notes []string `json:"notes,omitempty"`
 
 	stats.Figures
@@ -111,11 +110,22 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Plan:     h.Header.Plan,
 		Faults:   faultTimes(h),
 		Checks:   cutFindings(judged.Checks),
+		Notes:    notes(h),
 	}
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
 		l.Counterexample = NewCounterexample(h, f, judged.Release)
 	}
 	return l
+}
+
+// notes returns what the run noted at its end.
+func notes(h *history.History) []string {
+	for _, pos := range slices.Backward(h.Probes) {
+		if noted := h.Events[pos].Facts.Noted; noted != nil {
+			return noted.Notes
+		}
+	}
+	return nil
 }
 
 // Title is the lock's name, with a remark if it is wrong on purpose.

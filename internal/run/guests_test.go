@@ -196,7 +196,7 @@ func TestUnsupportedHere(t *testing.T) {
 	out, err := Run(t.Context(), Options{
 		Scenario: trialtest.Load(t, "failover"), World: w, Seed: 1, Episodes: 1, Out: t.TempDir(),
 		Locks: []scenarios.LockUse{{Name: "foreign", Command: command}},
-	}, NoObserver{})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,31 +79,30 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 	defer log.Close()
 	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
 	t := &trial.Trial{
-		Subject: sub.Subject, Plan: r.Plan, World: r.World, History: file, Log: log.Say, Observer: judge, Started: started,
+		Subject: sub.Subject, Plan: r.Plan, World: r.World, History: file, Log: log.Say, Enough: judge.enough, Started: started,
 	}
 	switch {
 	case len(r.enclosure()) > 0:
 		err = subprocess(ctx, r.enclosure(), sub.Input, logs, judge)
 	case virtual:
-		outside := newOutside(judge)
-		t.Observer = outside
+		enough, end := outside(judge.enough)
+		t.Enough = enough
 		err = t.Run(ctx)
-		outside.end()
+		end()
 	default:
 		err = t.Run(ctx)
 	}
 	err = errors.Join(err, file.Close())
-	l.Notes = judge.notes
 	// The recorded part is judged even if the harness failed. The failure outweighs the verdict.
 	h, judged, judgeErr := judge.judge()
 	if judgeErr != nil {
 		// If the run failed before its history began, err is the cause of judgeErr.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	options, servers, named, wrong, notes := l.Options, l.Servers, l.Named, l.Wrong, l.Notes
+	options, servers, named, wrong := l.Options, l.Servers, l.Named, l.Wrong
 	l = report.NewLock(h, judged)
 	draw(r.bundle, h, &l, log.Say)
-	l.Options, l.Servers, l.Named, l.Wrong, l.Notes = options, servers, named, wrong, notes
+	l.Options, l.Servers, l.Named, l.Wrong = options, servers, named, wrong
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
 		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name)
@@ -122,8 +121,8 @@ func onPurpose(use scenarios.LockUse) bool {
 
 // subprocess runs a trial in a separate process and writes the input that replays it.
 func subprocess(ctx context.Context, command []string, in trial.Input, logs string, judge *lockJudge) (err error) {
-	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs, Ask: true}}
-	if in.History, err = p.Run(ctx, judge); err != nil {
+	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs}}
+	if in.History, err = p.Run(ctx, judge.enough); err != nil {
 		return err
 	}
 	in.EndsAfter = judge.endedAfter

@@ -6,13 +6,11 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
-	"lockbench/internal/trial"
 	"lockbench/locks"
 )
 
-// lockJudge observes the trial of one lock and judges its history, after an episode and at the end.
+// lockJudge judges the history of one lock, after an episode and at the end.
 type lockJudge struct {
-	trial.NoObserver
 	run      *runner
 	lock     string
 	topology locks.Topology
@@ -20,24 +18,12 @@ type lockJudge struct {
 
 	violated   bool  // and reported; judging between episodes finds nothing more
 	size       int64 // of the history when it was last judged
-	notes      []string
-	endedAfter int // the episode after which Enough returned true; 0: none
+	endedAfter int   // the episode after which enough returned true; 0: none
 }
 
-func (j *lockJudge) Episode(n int) { j.run.progress.episodeBegins(j.lock, n) }
-
-func (j *lockJudge) Granted() { j.run.progress.grant(j.lock) }
-
-func (j *lockJudge) Fault(text string) { j.run.progress.to.Fault(j.lock, text) }
-
-func (j *lockJudge) Warning(text string) { j.run.progress.to.Warning(j.lock, text) }
-
-// Notes keeps misbehaviour of the clients that is not part of the history.
-func (j *lockJudge) Notes(notes []string) { j.notes = notes }
-
-// Enough reports whether the lock's run ends after an episode. That is the case under --until-violation as soon as a lock
+// enough reports whether the lock's run ends after an episode. That is the case under --until-violation as soon as a lock
 // with servers is violated. A lock without servers ends no run, because controls are violated in every run.
-func (j *lockJudge) Enough(episode int) bool {
+func (j *lockJudge) enough(episode int) bool {
 	if !j.stopped() && j.due() {
 		_, _, _ = j.judge() // the last judging reports errors
 	}
@@ -57,7 +43,7 @@ func (j *lockJudge) due() bool {
 		return false
 	}
 	grown := info.Size()-j.size >= j.size/4
-	if j.ends() || grown && j.run.progress.followed() {
+	if j.ends() || grown && j.run.progress.show != nil {
 		j.size = info.Size()
 		return true
 	}
@@ -75,8 +61,7 @@ func (j *lockJudge) judge() (*history.History, checker.Report, error) {
 		return h, r, err
 	}
 	j.violated = true
-	j.run.progress.to.Violation(j.lock, f.Text)
-	j.run.progress.violated(j.lock, j.expected(h, r))
+	j.run.progress.violated(j.lock, f.Text, j.expected(h, r))
 	if j.ends() {
 		j.run.once.Do(func() { close(j.run.stop) })
 	}
@@ -99,28 +84,17 @@ func (j *lockJudge) stopped() bool {
 	}
 }
 
-// outside evaluates Enough in a goroutine outside the simulation. The judge's time limits need real time, and virtual time
-// does not pass while a goroutine computes.
-type outside struct {
-	trial.Observer
-	asked   chan int
-	answers chan bool
-}
-
-func newOutside(observer trial.Observer) outside {
-	o := outside{observer, make(chan int), make(chan bool)}
+// outside makes enough be evaluated in a goroutine outside the simulation, which end stops. The judge's time limits need
+// real time, and virtual time does not pass while a goroutine computes.
+func outside(enough func(episode int) bool) (asked func(episode int) bool, end func()) {
+	episodes, answers := make(chan int), make(chan bool)
 	go func() {
-		for episode := range o.asked {
-			o.answers <- observer.Enough(episode)
+		for episode := range episodes {
+			answers <- enough(episode)
 		}
 	}()
-	return o
+	return func(episode int) bool {
+		episodes <- episode
+		return <-answers
+	}, func() { close(episodes) }
 }
-
-func (o outside) Enough(episode int) bool {
-	o.asked <- episode
-	return <-o.answers
-}
-
-// end stops the goroutine.
-func (o outside) end() { close(o.asked) }

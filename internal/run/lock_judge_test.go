@@ -13,7 +13,6 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/testing/trialtest"
-	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
@@ -32,17 +31,12 @@ const violatedEvents = `{"lockbench":"history/1","lock":"x","model":"mutex"}
 {"time":6,"process":1,"type":"ok","f":"check","session":"1.1"}
 `
 
-// hearer records violations.
-type hearer struct {
-	NoObserver
-	violations []string
-}
-
-func (h *hearer) Violation(_, text string) { h.violations = append(h.violations, text) }
-
-// runnerFor returns a run with an observer.
-func runnerFor(until bool, to Observer) *runner {
-	return &runner{Job: &Job{Options: Options{UntilViolation: until}, Scenario: &scenarios.Scenario{}}, progress: &progress{to: to}, stop: make(chan struct{})}
+// runnerFor returns a run whose progress is shown.
+func runnerFor(until bool) *runner {
+	return &runner{
+		Job:      &Job{Options: Options{UntilViolation: until}, Scenario: &scenarios.Scenario{}},
+		progress: &progress{show: func(report.Tick) {}, courses: []course{{lock: "x"}}}, stop: make(chan struct{}),
+	}
 }
 
 // judging returns the judge of one lock's run.
@@ -64,8 +58,7 @@ func TestViolationEndsTheRun(t *testing.T) {
 		want     bool
 	}{{true, locks.Single, true}, {true, locks.None, false}, {false, locks.Single, false}} {
 		t.Run(fmt.Sprint(c.until, c.topology), func(t *testing.T) {
-			var heard hearer
-			r := runnerFor(c.until, &heard)
+			r := runnerFor(c.until)
 			j, other := judging(t, r, c.topology), judging(t, r, locks.Single)
 			lines := strings.SplitAfter(violatedEvents, "\n")
 			write := func(text string) {
@@ -75,21 +68,21 @@ func TestViolationEndsTheRun(t *testing.T) {
 				}
 			}
 			write(strings.Join(lines[:3], "")) // the first episode
-			if j.Enough(1) || len(heard.violations) > 0 {
-				t.Fatalf("ended before there was a violation; reported %q", heard.violations)
+			if j.enough(1) || len(j.run.progress.news) > 0 {
+				t.Fatalf("ended before there was a violation; reported %v", j.run.progress.news)
 			}
 			write(violatedEvents)
-			if got := j.Enough(2); got != c.want {
+			if got := j.enough(2); got != c.want {
 				t.Errorf("enough: %t; want %t", got, c.want)
 			}
-			if got := other.Enough(1); got != c.want {
+			if got := other.enough(1); got != c.want {
 				t.Errorf("enough for another lock: %t; want %t", got, c.want)
 			}
 			if _, _, err := j.judge(); err != nil {
 				t.Fatal(err)
 			}
-			if len(heard.violations) != 1 {
-				t.Errorf("reported %q; want one violation, reported once", heard.violations)
+			if len(j.run.progress.news) != 1 {
+				t.Errorf("reported %v; want one violation, reported once", j.run.progress.news)
 			}
 		})
 	}
@@ -97,13 +90,12 @@ func TestViolationEndsTheRun(t *testing.T) {
 
 // TestViolationAtTheEnd: a violation in the last episode is reported and ends the other locks.
 func TestViolationAtTheEnd(t *testing.T) {
-	var heard hearer
-	j := judging(t, runnerFor(true, &heard), locks.Single)
+	j := judging(t, runnerFor(true), locks.Single)
 	if err := os.WriteFile(j.path, []byte(violatedEvents), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := j.judge(); err != nil || len(heard.violations) != 1 || !j.stopped() {
-		t.Errorf("reported %q, stopped %t, %v; want both", heard.violations, j.stopped(), err)
+	if _, _, err := j.judge(); err != nil || len(j.run.progress.news) != 1 || !j.stopped() {
+		t.Errorf("reported %v, stopped %t, %v; want both", j.run.progress.news, j.stopped(), err)
 	}
 }
 
@@ -111,7 +103,7 @@ func TestViolationAtTheEnd(t *testing.T) {
 // quarter.
 func TestJudgedAgainWhenGrown(t *testing.T) {
 	for _, until := range []bool{false, true} {
-		j := judging(t, runnerFor(until, new(hearer)), locks.Single)
+		j := judging(t, runnerFor(until), locks.Single)
 		var judged []int
 		for episode := range 21 {
 			if err := os.Truncate(j.path, int64(1000*episode)); err != nil {
@@ -134,21 +126,16 @@ func TestJudgedAgainWhenGrown(t *testing.T) {
 	}
 }
 
-// TestOutside: Enough runs outside the simulation, and virtual time does not pass meanwhile.
+// TestOutside: enough runs outside the simulation, and virtual time does not pass meanwhile.
 func TestOutside(t *testing.T) {
-	o := newOutside(enoughAfterTwo{})
-	defer o.end()
+	enough, end := outside(func(episode int) bool { return episode == 2 })
+	defer end()
 	synctest.Test(t, func(t *testing.T) {
-		if o.Enough(1) || !o.Enough(2) {
+		if enough(1) || !enough(2) {
 			t.Error("the answers belong to other questions")
 		}
 	})
 }
-
-// enoughAfterTwo returns true after the second episode.
-type enoughAfterTwo struct{ trial.NoObserver }
-
-func (enoughAfterTwo) Enough(episode int) bool { return episode == 2 }
 
 // untilViolation runs set-nx, which a failover breaks, and RedLock, which survives it, one after the other, with more
 // episodes than there is time for.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"lockbench/internal/report"
 	"lockbench/internal/testing/trialtest"
 )
 
@@ -20,14 +21,14 @@ func TestMain(m *testing.M) {
 // runIt runs the options and fails the test if the harness fails.
 func runIt(t testing.TB, ctx context.Context, o Options) *Outcome {
 	t.Helper()
-	return observe(t, ctx, o, NoObserver{})
+	return observe(t, ctx, o, nil)
 }
 
-// observe is runIt with an observer.
-func observe(t testing.TB, ctx context.Context, o Options, observer Observer) *Outcome {
+// observe is runIt with a screen.
+func observe(t testing.TB, ctx context.Context, o Options, show func(report.Tick)) *Outcome {
 	t.Helper()
 	o.Out = t.TempDir()
-	out, err := Run(ctx, o, observer)
+	out, err := Run(ctx, o, show)
 	if err != nil {
 		t.Fatalf("run: %v", err)
 	}

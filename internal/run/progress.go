@@ -1,53 +1,31 @@
 package run
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/history"
 	"lockbench/internal/report"
 )
-
-// Observer receives the progress of a run, from several goroutines. [*report.Progress] is one.
-type Observer interface {
-	// Fault reports a fault or its undoing.
-	Fault(lock, text string)
-	// Warning reports, once for each lock, that its guest misbehaves.
-	Warning(lock, text string)
-	// Violation reports, once for each lock, that it is violated.
-	Violation(lock, text string)
-	// Tick reports the progress a few times a second until Done.
-	Tick(t report.Tick)
-	Done()
-}
-
-// NoObserver ignores the progress. Its runs are judged at the end only.
-type NoObserver struct{}
-
-var _ Observer = NoObserver{}
-
-func (NoObserver) Fault(string, string)     {}
-func (NoObserver) Warning(string, string)   {}
-func (NoObserver) Violation(string, string) {}
-func (NoObserver) Tick(report.Tick)         {}
-func (NoObserver) Done()                    {}
 
 // tickEvery is the interval between ticks.
 const tickEvery = 200 * time.Millisecond
 
-// progress collects the progress of all trials of a run and passes it on.
+// progress shows the progress of a run. It reads the histories of all locks while they are written.
 type progress struct {
-	to       Observer
+	show     func(report.Tick) // called by one goroutine; nil: nothing follows the run
 	started  time.Time
 	episodes int // of each lock; 0: as many as there is time for
-	grants   atomic.Int64
 	stop     chan struct{}
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
-	courses []course // one for each lock, in the order of the scenario
+	courses []course      // one for each lock, in the order of the scenario
+	news    []report.News // since the last tick
 }
 
 // course is the progress of one lock.
@@ -55,8 +33,12 @@ type course struct {
 	lock    string
 	state   courseState
 	episode int // from 1; 0 before the first
-	granted bool
+	grants  int
 	odd     bool // violated, against the expectation
+
+	path   string   // of the history
+	file   *os.File // nil before the first tick that finds it, and after it was read to its end
+	follow *history.Follower
 }
 
 type courseState int
@@ -83,43 +65,52 @@ func (p *progress) expected(now time.Duration) time.Duration {
 	return now * time.Duration(len(p.courses)*p.episodes) / time.Duration(done)
 }
 
-// newProgress starts sending ticks. They stop when end is called.
-func (r *runner) newProgress(to Observer) *progress {
+// newProgress starts to show the progress. It ends when end is called.
+func (r *runner) newProgress(show func(report.Tick)) *progress {
 	s := r.Scenario
-	p := &progress{to: to, started: time.Now(), episodes: s.Episodes, stop: make(chan struct{})}
+	p := &progress{show: show, started: time.Now(), episodes: s.Episodes, stop: make(chan struct{})}
 	if r.Options.Duration > 0 {
 		p.episodes = 0
 	}
 	for _, use := range s.Locks {
-		p.courses = append(p.courses, course{lock: use.Name})
+		p.courses = append(p.courses, course{lock: use.Name, path: filepath.Join(r.bundle.Dir, use.Name, report.HistoryFile)})
+	}
+	if show == nil {
+		return p
 	}
 	p.wg.Go(func() {
 		ticker := time.NewTicker(tickEvery)
 		defer ticker.Stop()
-		for {
-			p.to.Tick(p.tick())
+		for over := false; !over; {
+			show(p.tick())
 			select {
 			case <-p.stop:
-				return
+				over = true
 			case <-ticker.C:
 			}
 		}
+		last := p.tick()
+		last.Over = true
+		show(last)
 	})
 	return p
 }
 
-// tick returns the state of the run. It names the running lock that is furthest behind.
+// tick reads what the histories have more and returns the state of the run. It names the running lock that is furthest
+// behind.
 func (p *progress) tick() report.Tick {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Since(p.started)
-	t := report.Tick{
-		Elapsed: now, Expected: p.expected(now), Locks: len(p.courses),
-		Episodes: p.episodes, Grants: int(p.grants.Load()),
+	for i := range p.courses {
+		p.news = append(p.news, p.courses[i].read()...)
 	}
+	now := time.Since(p.started)
+	t := report.Tick{Elapsed: now, Expected: p.expected(now), Locks: len(p.courses), Episodes: p.episodes, News: p.news}
+	p.news = nil
 	var least *course
 	for i := range p.courses {
 		c := &p.courses[i]
+		t.Grants += c.grants
 		if c.odd {
 			t.Violated++
 		}
@@ -131,22 +122,53 @@ func (p *progress) tick() report.Tick {
 		}
 	}
 	if least != nil {
-		t.Lock, t.Episode, t.Starting = least.lock, least.episode, !least.granted && least.episode == 0
-		if least.granted {
+		t.Lock, t.Episode, t.Starting = least.lock, least.episode, least.grants == 0 && least.episode == 0
+		if least.grants > 0 {
 			t.Episode = max(1, least.episode) // episode 0 is the warm-up
 		}
 	}
 	return t
 }
 
+// read reads what the history has more and returns the news in it. The judge reports an error in it.
+func (c *course) read() (news []report.News) {
+	if c.state == waiting {
+		return nil
+	}
+	if c.follow == nil {
+		file, err := os.Open(c.path)
+		if err != nil {
+			return nil // the history has not begun
+		}
+		c.file, c.follow = file, history.Follow(file)
+	}
+	if c.file == nil {
+		return nil
+	}
+	err := c.follow.More(func(e *history.Event) {
+		switch {
+		case e.F == history.Acquire && e.Type == history.OK:
+			c.grants++
+		case e.Facts != nil && e.Facts.Episode != nil:
+			c.episode = e.Facts.Number
+		}
+		if n, ok := report.NewsOf(e); ok {
+			n.Lock = c.lock
+			news = append(news, n)
+		}
+	})
+	if err != nil || c.state == over {
+		_ = c.file.Close() // it was only read
+		c.file = nil
+	}
+	return news
+}
+
+// end shows the last state and stops.
 func (p *progress) end() {
 	close(p.stop)
 	p.wg.Wait()
-	p.to.Done()
 }
-
-// followed reports whether the run has an observer.
-func (p *progress) followed() bool { return p.to != Observer(NoObserver{}) }
 
 // update changes the progress of a lock.
 func (p *progress) update(lock string, change func(c *course)) {
@@ -161,18 +183,12 @@ func (p *progress) lockBegins(lock string) {
 	p.update(lock, func(c *course) { c.state = underWay })
 }
 
-func (p *progress) episodeBegins(lock string, n int) {
-	p.update(lock, func(c *course) { c.episode = n })
-}
-
-func (p *progress) grant(lock string) {
-	p.grants.Add(1)
-	p.update(lock, func(c *course) { c.granted = true })
-}
-
-// violated records a violation.
-func (p *progress) violated(lock string, expected bool) {
-	p.update(lock, func(c *course) { c.odd = !expected })
+// violated reports the first violation of a lock.
+func (p *progress) violated(lock, text string, expected bool) {
+	p.update(lock, func(c *course) {
+		c.odd = !expected
+		p.news = append(p.news, report.News{Lock: lock, Kind: report.Violation, Text: text})
+	})
 }
 
 // lockEnds records the final verdict of a lock.

@@ -33,17 +33,18 @@ type Outcome struct {
 }
 
 // Run prepares a job and runs it.
-func Run(ctx context.Context, o Options, observer Observer) (*Outcome, error) {
+func Run(ctx context.Context, o Options, show func(report.Tick)) (*Outcome, error) {
 	j, err := Prepare(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return j.Run(ctx, observer)
+	return j.Run(ctx, show)
 }
 
-// Run runs the job and writes its bundle. A job runs only once. When ctx ends, Run undoes faults, removes the servers,
+// Run runs the job and writes its bundle. A job runs only once. One goroutine calls show a few times a second, and at the
+// end; if show is nil, histories are judged at the end only. When ctx ends, Run undoes faults, removes the servers,
 // judges the recorded part and writes the bundle.
-func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
+func (j *Job) Run(ctx context.Context, show func(report.Tick)) (*Outcome, error) {
 	o, s := j.Options, j.Scenario
 	if o.Out == "" {
 		o.Out = "results"
@@ -75,7 +76,7 @@ func (j *Job) Run(ctx context.Context, observer Observer) (*Outcome, error) {
 	if o.NoFaults {
 		out.Result.Plan = trial.PlanSteps(j.Plan.Spared("--no-faults"))
 	}
-	r.progress = r.newProgress(observer)
+	r.progress = r.newProgress(show)
 	drawn := make([]page.Lock, len(s.Locks))
 	slots := make(chan struct{}, j.Parallel)
 	var wg sync.WaitGroup

@@ -126,7 +126,7 @@ func TestInterrupted(t *testing.T) {
 	o := Options{Scenario: s, World: w, Seed: 1, Out: t.TempDir()}
 	done := make(chan *Outcome, 1)
 	go func() {
-		out, err := Run(ctx, o, NoObserver{})
+		out, err := Run(ctx, o, nil)
 		if err != nil {
 			t.Errorf("run: %v", err)
 		}

@@ -152,8 +152,8 @@ var endless = strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {
 func TestSimInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The observer cancels the run at the pause, whose end is ten hours away.
-	told := report.NewProgress(hears{" frozen", cancel}, false, 0)
+	// The screen cancels the run at the pause, whose end is ten hours away.
+	told := report.NewProgress(hears{" frozen", cancel}, false, 0).Tick
 	out := observe(t, ctx, Options{Scenario: trialtest.Load(t, endless), World: trialtest.SimWorld(t), Seed: 1}, told)
 	if !out.Result.Interrupted {
 		t.Error("the result does not say that the run was interrupted")

@@ -226,7 +226,7 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 
 // again runs the trial of an input in its own process. It returns the checksum of the history.
 func again(ctx context.Context, command []string, in trial.Input, history string) (sum string, err error) {
-	return trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: history}}.Run(ctx, trial.NoObserver{})
+	return trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: history}}.Run(ctx, nil)
 }
 
 // add counts a seed.

@@ -17,7 +17,7 @@ import (
 func runSim(t *testing.T, o run.Options) *run.Outcome {
 	t.Helper()
 	o.World, o.Out, o.NoLink = trialtest.SimWorld(t), t.TempDir(), true
-	out, err := run.Run(t.Context(), o, run.NoObserver{})
+	out, err := run.Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatalf("run: %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"lockbench/internal/report"
-	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
@@ -320,7 +319,7 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 		return nil, err
 	}
 	job.Options.Folder, job.Options.Out = s.best.Scenario+"-explored", out
-	done, err := job.Run(ctx, run.NoObserver{})
+	done, err := job.Run(ctx, nil)
 	if err != nil {
 		return nil, err
 	}

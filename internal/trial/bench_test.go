@@ -2,6 +2,7 @@ package trial
 
 import (
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"lockbench/internal/testing/trialtest"
@@ -39,7 +40,7 @@ func benchmarkFailover(b *testing.B, use scenarios.LockUse) {
 	}
 	for b.Loop() {
 		given := Instructions{Input: NewInput(s, use, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
-		if _, err := given.do(b.Context(), w, NoObserver{}); err != nil {
+		if _, err := given.do(b.Context(), w, nil, new(atomic.Int64)); err != nil {
 			b.Fatal(err)
 		}
 	}

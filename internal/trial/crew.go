@@ -35,7 +35,6 @@ type crew struct {
 	fail      func(error) // ends the lock's run
 	granted   func(m workloads.Moment)
 	unknown   func() // called after an acquire with unknown outcome
-	warning   func(text string)
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
@@ -102,8 +101,8 @@ func (c *crew) open(ctx context.Context, id int) (*member, error) {
 	return m, nil
 }
 
-// warn logs a line that a client wrote outside the protocol. The first warning is also reported during the run; the notes
-// at the end count the others.
+// warn logs a line that a client wrote outside the protocol and records the first one, because its author should know it
+// at once. The notes at the end count the others. Like queued, it does not block.
 func (c *crew) warn(id int, text string) {
 	text = fmt.Sprintf("client %d: %s", id, text)
 	c.log(text)
@@ -112,7 +111,10 @@ func (c *crew) warn(id int, text string) {
 	c.warned = true
 	c.mu.Unlock()
 	if first {
-		c.warning(text)
+		c.wg.Go(func() {
+			paceOf(c.cluster).settle(fmt.Sprintf("%s/warned", history.ClientParty(id)))
+			c.recorder.Record(history.Probed(history.Warned{Warning: text}))
+		})
 	}
 }
 

@@ -39,7 +39,7 @@ func TestSimDeterminism(t *testing.T) {
 			for i := range files {
 				files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
 				p := Subprocess{Command: trialtest.SimTrial(t, i+1), Instructions: Instructions{Input: in, History: files[i]}}
-				got[i], err[i] = p.Run(t.Context(), NoObserver{})
+				got[i], err[i] = p.Run(t.Context(), nil)
 			}
 			mu.Lock()
 			defer mu.Unlock()

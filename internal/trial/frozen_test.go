@@ -34,7 +34,7 @@ func TestFrozenRunEnds(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
 	}
-	_, err := p.Run(t.Context(), NoObserver{})
+	_, err := p.Run(t.Context(), nil)
 	if err == nil {
 		t.Fatal("a frozen run ended without an error")
 	}

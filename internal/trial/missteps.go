@@ -10,8 +10,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// Missteps are mistakes of one lock's clients that are not part of the history. They help the lock's author. The zero
-// value is ready to use.
+// Missteps are mistakes of one lock's clients that no operation shows. They help the lock's author. The zero value is
+// ready to use.
 type Missteps struct {
 	mu                   sync.Mutex
 	lock                 []string // not of a single client

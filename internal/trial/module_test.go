@@ -32,7 +32,7 @@ func TestModuleDeterminism(t *testing.T) {
 		for i := range sums {
 			files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
 			p := Subprocess{Command: trialtest.SimTrial(t, 1+i%2), Instructions: Instructions{Input: in, History: files[i]}}
-			if sums[i], err = p.Run(t.Context(), NoObserver{}); err != nil {
+			if sums[i], err = p.Run(t.Context(), nil); err != nil {
 				t.Fatalf("seed %d: %v", n, err)
 			}
 		}
@@ -69,7 +69,7 @@ func TestAnotherModuleIsRefused(t *testing.T) {
 	in := NewInput(s, s.Locks[0], 1)
 	in.Lock.Sum = strings.Repeat("0", 64)
 	p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: filepath.Join(t.TempDir(), "history.jsonl")}}
-	if _, err := p.Run(t.Context(), NoObserver{}); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the module of this run: its SHA-256 is ") {
+	if _, err := p.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the module of this run: its SHA-256 is ") {
 		t.Errorf("another module: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestAnotherModuleIsRefused(t *testing.T) {
 func TestSilentProcessIsEnded(t *testing.T) {
 	in := Input{Lock: scenarios.LockUse{Name: "mine", Module: "./mine.wasm"}, Seed: 7}
 	p := Subprocess{Command: []string{"sleep", "3600"}, Instructions: Instructions{Input: in}, SilenceMax: 2}
-	if _, err := p.Run(t.Context(), NoObserver{}); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 printed nothing for 2s and was killed: a client of the module ./mine.wasm probably computes forever") {
+	if _, err := p.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 printed nothing for 2s and was killed: a client of the module ./mine.wasm probably computes forever") {
 		t.Errorf("a silent process: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestProcessWithoutAWord(t *testing.T) {
 	in := Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
 	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it wrote last: ", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it wrote last: why"} {
 		p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
-		_, err := p.Run(t.Context(), NoObserver{})
+		_, err := p.Run(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), "ended without a result: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v, want %q", script, err, how)
 		}

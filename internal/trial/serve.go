@@ -26,8 +26,7 @@ import (
 	services "lockbench/service/catalog"
 )
 
-// Serve is the child's side of a [Subprocess]: it reads its instructions, runs the trial and
-// reports its progress. open returns the opener of a lock by name and options. Serve returns
+// Serve is the child's side of a [Subprocess]: it reads its instructions and runs the trial. open returns the opener of a lock by name and options. Serve returns
 // the exit code.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) int {
 	var given Instructions
@@ -51,7 +50,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 			return fail(err)
 		}
 	}
-	background.Go(func() { every(100*time.Millisecond, stop, p.sayGrants) })
 	background.Go(func() { watchStuck(w, stop, p, given.Input) })
 	background.Go(func() { watchMemory(stop, p, given.Input) })
 	go func() {
@@ -63,7 +61,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 			p.answers <- a.Enough
 		}
 	}()
-	sum, err := given.do(ctx, w, p)
+	sum, err := given.do(ctx, w, p.enough, &p.written)
 	close(stop)
 	background.Wait()
 	if err != nil {
@@ -76,8 +74,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 // exitHarness is the exit code of every command whose harness failed.
 const exitHarness = 3
 
-// do runs the trial in this process, writes its history and returns the history's SHA-256.
-func (given Instructions) do(ctx context.Context, w world.World, observer Observer) (sum string, err error) {
+// do runs the trial in this process, writes its history and returns the history's SHA-256. It counts in written the bytes
+// of the history.
+func (given Instructions) do(ctx context.Context, w world.World, enough func(int) bool, written *atomic.Int64) (sum string, err error) {
 	if err := given.Input.sameModule(); err != nil {
 		return "", err
 	}
@@ -95,14 +94,14 @@ func (given Instructions) do(ctx context.Context, w world.World, observer Observ
 		defer log.Close()
 		say = log.Say
 	}
-	written := summed{file, sha256.New()}
-	err = given.Input.Do(ctx, w, observer, written, given.Logs, say)
-	return hex.EncodeToString(written.sum.Sum(nil)), err
+	to := summed{file, sha256.New(), written}
+	err = given.Input.Do(ctx, w, enough, to, given.Logs, say)
+	return hex.EncodeToString(to.sum.Sum(nil)), err
 }
 
 // Do runs the trial in this process. It writes the history to history and the harness's log
-// to say. logs is the folder for the logs of servers; empty: no logs.
-func (in Input) Do(ctx context.Context, w world.World, observer Observer, history io.Writer, logs string, say func(line string)) error {
+// to say. logs is the folder for the logs of servers; empty: no logs. For enough see [Trial].
+func (in Input) Do(ctx context.Context, w world.World, enough func(episode int) bool, history io.Writer, logs string, say func(line string)) error {
 	sub, err := NewSubject(in, nil)
 	if err != nil {
 		return err
@@ -115,32 +114,32 @@ func (in Input) Do(ctx context.Context, w world.World, observer Observer, histor
 		return err
 	}
 	sub.Spec.LogDir = logs
-	return (&Trial{Subject: sub, Plan: plan, World: w, History: history, Log: say, Observer: observer}).Run(ctx)
+	return (&Trial{Subject: sub, Plan: plan, World: w, History: history, Log: say, Enough: enough}).Run(ctx)
 }
 
-// summed computes the checksum of a history while it is written.
+// summed computes the checksum and the size of a history while it is written.
 type summed struct {
 	*os.File
-	sum hash.Hash
+	sum  hash.Hash
+	size *atomic.Int64
 }
 
 func (s summed) Write(b []byte) (int, error) {
 	n, err := s.File.Write(b)
 	_, _ = s.sum.Write(b[:n]) // cannot fail
+	s.size.Add(int64(n))
 	return n, err
 }
 
 // VirtualEpoch is when time begins in a synctest bubble.
 var VirtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// parent is the process that started this one. It receives the progress, with grants
-// counted, and decides after each episode whether to stop.
+// parent is the process that started this one. It reads the history while it is written, and decides after each episode
+// whether to stop.
 type parent struct {
-	NoObserver
 	mu      sync.Mutex
 	w       io.Writer
-	grants  atomic.Int64 // since the last message
-	granted atomic.Int64 // all
+	written atomic.Int64 // bytes of the history
 	asking  atomic.Bool  // the trial waits for an answer, and the simulated clock is stopped
 	answers chan bool    // made outside the bubble, or virtual time would advance during the wait
 	// asks is whether the parent wants to be asked. endsAfter is the last episode; 0: no
@@ -150,7 +149,6 @@ type parent struct {
 }
 
 func (p *parent) say(m message) {
-	m.Grants = p.grants.Swap(0)
 	line, err := json.Marshal(m)
 	if err != nil {
 		return // impossible: only texts and numbers
@@ -160,19 +158,8 @@ func (p *parent) say(m message) {
 	_, _ = p.w.Write(append(line, '\n')) // if the parent is gone, the end of the input ends this process
 }
 
-func (p *parent) sayGrants() {
-	if p.grants.Load() > 0 {
-		p.say(message{})
-	}
-}
-
-func (p *parent) Episode(n int)     { p.say(message{Episode: n}) }
-func (p *parent) Fault(text string) { p.say(message{Fault: text}) }
-func (p *parent) Warning(s string)  { p.say(message{Warning: s}) }
-func (p *parent) Notes(n []string)  { p.say(message{Notes: n}) }
-func (p *parent) Granted()          { p.grants.Add(1); p.granted.Add(1) }
-
-func (p *parent) Enough(episode int) bool {
+// enough asks the parent whether the trial ends with this episode.
+func (p *parent) enough(episode int) bool {
 	if episode == p.endsAfter {
 		return true
 	}
@@ -213,7 +200,7 @@ func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
 			watch = Watch{}
 			return
 		}
-		if why := watch.Look(w.Moved()+p.granted.Load(), "Try the lock on real servers, with --world local"); why != "" {
+		if why := watch.Look(w.Moved()+p.written.Load(), "Try the lock on real servers, with --world local"); why != "" {
 			p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", watch.stood(), in.Lock.Name, in.Seed, why))
 		}
 	})

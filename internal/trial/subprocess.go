@@ -17,10 +17,10 @@ import (
 )
 
 // A trial in virtual time runs in its own process. The process reads its input from standard
-// input and reports its progress on standard output, in JSON lines:
+// input and writes the history, which shows its progress. On its standard output are JSON lines:
 //
 //	Subprocess ── instructions ──▶ sim-trial ──▶ history.jsonl
-//	           ◀── messages ──
+//	           ◀── messages ──                 it lives; it is done
 //	           ── answers ──▶                  after an episode: is that enough?
 //
 // The parent decides whether a trial has seen enough, because one place judges for all
@@ -50,7 +50,7 @@ type Instructions struct {
 	Input   Input  `json:"input"`
 	History string `json:"history"`       // the file that it creates
 	Logs    string `json:"logs"`          // the folder for logs; empty: no logs
-	Ask     bool   `json:"ask,omitempty"` // ask after each episode whether to stop
+	Ask     bool   `json:"ask,omitempty"` // ask after each episode whether to stop; Run sets it
 }
 
 // answer is the parent's reply to a question.
@@ -60,13 +60,8 @@ type answer struct {
 
 // message is a line that the process prints.
 type message struct {
-	Fault   string   `json:"fault,omitempty"`
-	Warning string   `json:"warning,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
-	Episode int      `json:"episode,omitempty"`
-	Ask     int      `json:"ask,omitempty"`    // this episode is over: is that enough?
-	Grants  int64    `json:"grants,omitempty"` // since the last message
-	Done    bool     `json:"done,omitempty"`
+	Ask  int  `json:"ask,omitempty"` // this episode is over: is that enough?
+	Done bool `json:"done,omitempty"`
 	// Error is a failure of the harness; Unsupported that the lock cannot be tried here.
 	Error       string `json:"error,omitempty"`
 	Unsupported bool   `json:"unsupported,omitempty"`
@@ -77,9 +72,10 @@ type message struct {
 const deterministic = "randseednop=0"
 
 // Run runs the trial and returns the SHA-256 of its history. An error is a failure of the
-// harness.
-func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err error) {
+// harness. For enough see [Trial].
+func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum string, err error) {
 	lock := s.Input.Lock.Name
+	s.Ask = enough != nil
 	wrong := func(err error) (string, error) {
 		return "", fmt.Errorf("run %s in a process of its own: %w", lock, err)
 	}
@@ -147,9 +143,8 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 				last = m
 			}
 			if m.Ask > 0 {
-				sendErr = errors.Join(sendErr, send.Encode(answer{observer.Enough(m.Ask)}))
+				sendErr = errors.Join(sendErr, send.Encode(answer{enough(m.Ask)}))
 			}
-			m.tell(observer)
 		case <-tick.C:
 			if silence++; silence == cmp.Or(s.SilenceMax, silenceMax) {
 				silent = fmt.Errorf("the process of the simulated run of %s with seed %d printed nothing for %v and was killed", lock, s.Input.Seed, time.Duration(silence)*beatEvery)
@@ -179,23 +174,6 @@ func (s Subprocess) Run(ctx context.Context, observer Observer) (sum string, err
 	}
 	return "", fmt.Errorf("the process of the simulated run of %s with seed %d ended without a result: %w; it wrote last: %s",
 		lock, s.Input.Seed, why, strings.TrimSpace(string(said)))
-}
-
-// tell passes the progress in a message on.
-func (m message) tell(o Observer) {
-	switch {
-	case m.Fault != "":
-		o.Fault(m.Fault)
-	case m.Warning != "":
-		o.Warning(m.Warning)
-	case len(m.Notes) > 0:
-		o.Notes(m.Notes)
-	case m.Episode > 0:
-		o.Episode(m.Episode)
-	}
-	for range m.Grants {
-		o.Granted()
-	}
 }
 
 // lastOutput keeps the end of the output of a process.

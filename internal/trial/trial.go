@@ -48,14 +48,16 @@ const (
 
 // Trial is one lock on one cluster under one plan.
 type Trial struct {
-	Subject  *Subject
-	Plan     nemesis.Plan
-	World    world.World
-	History  io.Writer
-	Log      func(string)
-	Observer Observer
-	Started  time.Time
-	// Missteps are mistakes of clients that are not part of the history.
+	Subject *Subject
+	Plan    nemesis.Plan
+	World   world.World
+	History io.Writer
+	Log     func(string)
+	Started time.Time
+	// Enough reports whether the trial ends with this episode; nil: it never does. It is called after each episode except
+	// the last, when the history so far is in its file.
+	Enough func(episode int) bool
+	// Missteps are mistakes of clients that no operation shows.
 	Missteps Missteps
 
 	pace     pace
@@ -70,11 +72,6 @@ type Trial struct {
 
 // Run runs the trial. An error is a failure of the harness; the events before it stay in the history.
 func (t *Trial) Run(ctx context.Context) error {
-	defer func() {
-		if notes := t.Missteps.Notes(); len(notes) > 0 {
-			t.Observer.Notes(notes)
-		}
-	}()
 	t.Missteps.Hello(t.Subject.Hello)
 	in := t.Subject.Input
 	reduction := in.reduction()
@@ -105,6 +102,9 @@ func (t *Trial) Run(ctx context.Context) error {
 			// A foreign connection matters only if the lock's own clients are not answered.
 			if proxy, ok := c.(rejecter); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
 				t.Missteps.Rejected(proxy.Rejected())
+			}
+			if notes := t.Missteps.Notes(); len(notes) > 0 {
+				t.recorder.Record(history.Probed(history.Noted{Notes: notes}))
 			}
 		}()
 		t.servers = probeServers(c, func(e history.Event) { t.recorder.Record(e) })
@@ -160,10 +160,8 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)
 			t.servers.granted(m)
-			t.Observer.Granted()
 		},
 		unknown: func() { t.unknown.Add(1) },
-		warning: t.Observer.Warning,
 	}
 }
 
@@ -178,7 +176,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	watchers.Go(func() { t.servers.watch(background) })
 	watchers.Go(func() {
 		t.pace.settle("roles")
-		watchRoles(background, c, t.promoted.Load, record, func(m string) { t.Observer.Fault(m + " is master now") })
+		watchRoles(background, c, t.promoted.Load, record)
 	})
 	t.pace.settle("trial")
 	if t.warm(ctx); t.hopeless() {
@@ -188,7 +186,6 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	start, in := time.Now(), t.Subject.Input
 	for n := 1; n <= in.Episodes; n++ {
 		record(history.Episode{Number: n})
-		t.Observer.Episode(n)
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
 			// A fault that was not undone is in the history, so the verdict is unknown.
 			t.Log(fmt.Sprintf("episode %d: %v", n, err))
@@ -216,7 +213,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 // ends reports whether the observer ends the trial with this episode.
 func (t *Trial) ends(episode int) bool {
 	t.recorder.Flush()
-	return t.Observer.Enough(episode)
+	return t.Enough != nil && t.Enough(episode)
 }
 
 // warm waits for the first grants. Too few are not an error here: the judge's harness check reports them.
@@ -288,14 +285,6 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 		e.Effect = p.Fault.Effects
 	}
 	t.recorder.Record(e)
-	switch phase {
-	case nemesis.Bites:
-		t.Observer.Fault(p.Step.Fault + ": " + text)
-	case nemesis.Healed:
-		t.Observer.Fault("healed: " + p.Step.Fault)
-	case nemesis.Fails:
-		t.Observer.Fault("did not take effect: " + text)
-	}
 }
 
 // finalReads reads every counter after the last write.

@@ -27,7 +27,7 @@ func TestFullDisk(t *testing.T) {
 	sub.Spec.LogDir = t.TempDir()
 	trial := &Trial{
 		Subject: sub, World: w, History: full, Log: func(line string) { t.Log(line) },
-		Observer: NoObserver{}, Started: time.Now(),
+		Started: time.Now(),
 	}
 	err = trial.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "/dev/full") {

@@ -20,7 +20,7 @@ const (
 )
 
 // watchRoles records every node that becomes leader, whether a fault ordered it or not.
-func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, record func(history.Fact), seen func(master string)) {
+func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, record func(history.Fact)) {
 	if !c.Topology().Follows() {
 		return
 	}
@@ -33,7 +33,6 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 		for _, m := range masters {
 			if m != nodes[first].Name {
 				record(history.Promoted{Node: m, Ordered: ordered()})
-				seen(m)
 			}
 		}
 	}
@@ -53,7 +52,6 @@ func watchRoles(ctx context.Context, c world.Cluster, ordered func() bool, recor
 		for _, m := range now {
 			if !slices.Contains(masters, m) && led {
 				record(history.Promoted{Node: m, Ordered: ordered()})
-				seen(m)
 			}
 		}
 		masters, led = now, led || len(now) > 0

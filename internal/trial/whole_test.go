@@ -47,7 +47,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 				in := wholeInput(t, uint64(n), one.store, one.lock, one.wait, one.fault)
 				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%d.jsonl", one.store, one.lock, n))
 				p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
-				if _, err := p.Run(t.Context(), NoObserver{}); err != nil {
+				if _, err := p.Run(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
 				ordinary, err := os.ReadFile(file)

@@ -96,7 +96,7 @@ func TestModulesReplay(t *testing.T) {
 				for i := range 3 {
 					file := filepath.Join(t.TempDir(), "history.jsonl")
 					p := trial.Subprocess{Command: simTrial(1 + i%2), Instructions: trial.Instructions{Input: in, History: file}}
-					sum, err := p.Run(t.Context(), trial.NoObserver{})
+					sum, err := p.Run(t.Context(), nil)
 					if err != nil {
 						t.Fatalf("%s in %s, seed %d: %v", one.what, one.scenario, n, err)
 					}
@@ -149,7 +149,7 @@ func TestStockFailoverClientNeverFreezes(t *testing.T) {
 				p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
 					Input: inputOf(t, scenario, use("redislock"), n, 8*time.Second), History: filepath.Join(t.TempDir(), "history.jsonl"),
 				}}
-				if _, err := p.Run(t.Context(), trial.NoObserver{}); err != nil {
+				if _, err := p.Run(t.Context(), nil); err != nil {
 					t.Errorf("%s, seed %d: %v", scenario, n, err)
 				}
 			}
