@@ -108,8 +108,8 @@ func Spares(steps []Step, c world.Sketch) error {
 		if err != nil {
 			continue // Draw reports it
 		}
-		if err := fault.Available(c); errors.Is(err, world.ErrUnsupportedHere) {
-			return fmt.Errorf("%w: %s: %w", world.ErrUnsupportedHere, fault, err)
+		if err := fault.Available(c); errors.As(err, new(world.Unsupported)) {
+			return world.Unsupportedf("%s: %w", fault, err)
 		}
 	}
 	return nil

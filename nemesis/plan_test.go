@@ -212,7 +212,7 @@ func TestSpares(t *testing.T) {
 		{"a control", world.NewSketch(world.Spec{}), []Step{jump}, nil},
 	} {
 		err := Spares(test.steps, test.on)
-		if !errors.Is(err, test.want) || test.want != nil && !errors.Is(err, world.ErrUnsupportedHere) {
+		if !errors.Is(err, test.want) || test.want != nil && !errors.As(err, new(world.Unsupported)) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}

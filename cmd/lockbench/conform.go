@@ -231,7 +231,7 @@ func (s *conformed) place(only []string, there *external.Options) error {
 // meet requests the hello of a guest.
 func (s *conformed) meet(ctx context.Context) error {
 	met, err := trial.Meet(ctx, s.world, s.client(0))
-	if errors.Is(err, world.ErrUnsupportedHere) {
+	if errors.As(err, new(world.Unsupported)) {
 		return exitError{report.ExitHarness, err}
 	}
 	if err != nil {
@@ -295,7 +295,7 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (conformOn, error)
 		on.add(locktest.Run(ctx, subject))
 		return context.Cause(ctx)
 	})
-	if !entered && errors.Is(err, world.ErrUnsupportedHere) || errors.Is(err, locks.ErrUnsupported) {
+	if !entered && errors.As(err, new(world.Unsupported)) || errors.Is(err, locks.ErrUnsupported) {
 		on.LeftOut = err.Error()
 		return on, nil
 	}

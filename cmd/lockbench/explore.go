@@ -142,10 +142,10 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 		}
 	}
 	found, err := x.Run(c.Context())
+	var not world.Unsupported
 	switch {
-	case errors.Is(err, world.ErrUnsupportedHere):
-		_, why, _ := strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
-		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run --world local", why)
+	case errors.As(err, &not):
+		return usagef("explore searches in the simulation only, and %s; real servers may have it: lockbench run --world local", not.Why)
 	case err != nil:
 		return err
 	}

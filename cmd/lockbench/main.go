@@ -83,7 +83,7 @@ func program(args []string) (code int) {
 	}
 	sayTo(stderr)("lockbench: " + err.Error())
 	// A combination that no world supports is wrong usage.
-	if scenarios.IsUsage(err) || errors.Is(err, world.ErrUnsupportedHere) || errors.As(err, new(run.NotBuilt)) {
+	if scenarios.IsUsage(err) || errors.As(err, new(world.Unsupported)) || errors.As(err, new(run.NotBuilt)) {
 		return report.ExitUsage
 	}
 	return report.ExitHarness

@@ -142,7 +142,7 @@ func (j *Job) meet(ctx context.Context) error {
 	wg.Wait()
 	var errs []error
 	for i, use := range j.Scenario.Locks {
-		if err := j.subjects[i].err; err != nil && use.Own() && ctx.Err() == nil && !errors.Is(err, world.ErrUnsupportedHere) {
+		if err := j.subjects[i].err; err != nil && use.Own() && ctx.Err() == nil && !errors.As(err, new(world.Unsupported)) {
 			errs = append(errs, fmt.Errorf("%s: %w", use.Name, err))
 		}
 	}

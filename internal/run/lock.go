@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"lockbench/checker"
@@ -33,9 +32,9 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (
 func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, h *history.History) {
 	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
 	fail := func(err error) (report.Lock, *history.History) {
-		if errors.Is(err, world.ErrUnsupportedHere) {
+		if not := (world.Unsupported{}); errors.As(err, &not) {
 			// Only the reason matters to the reader, not the place of the failure.
-			_, l.Unsupported, _ = strings.Cut(err.Error(), world.ErrUnsupportedHere.Error()+": ")
+			l.Unsupported = not.Why.Error()
 			l.Verdict = checker.Unknown
 			return l, nil
 		}

@@ -186,7 +186,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case errors.Is(err, world.ErrUnsupportedHere):
+		case errors.As(err, new(world.Unsupported)):
 			unsupported = err
 			return false
 		case ctx.Err() != nil:

@@ -385,7 +385,7 @@ func (c *crew) Unknown() { c.unknown() }
 func (c *crew) Unfit(err error) {
 	err = fmt.Errorf("the lock cannot do what the workload needs: %w", err)
 	if _, known := catalog.Find(c.subject.Input.Lock.Use); known {
-		err = fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
+		err = world.Unsupported{Why: err}
 	}
 	c.fail(err)
 }

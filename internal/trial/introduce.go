@@ -15,9 +15,9 @@ func Meet(ctx context.Context, w world.World, client world.ClientSpec) (world.Me
 	runs := w.Describe()
 	switch {
 	case client.Module != "" && !runs.Modules:
-		return world.Met{}, fmt.Errorf("%w: world %s cannot run WASM guests; build the guest as a program, or use --world sim", world.ErrUnsupportedHere, w.Name())
+		return world.Met{}, world.Unsupportedf("world %s cannot run WASM guests; build the guest as a program, or use --world sim", w.Name())
 	case client.Command != "" && !runs.Commands:
-		return world.Met{}, fmt.Errorf("%w: %s cannot run guests; use --world local or docker", world.ErrUnsupportedHere, w.Name())
+		return world.Met{}, world.Unsupportedf("%s cannot run guests; use --world local or docker", w.Name())
 	}
 	what := cmp.Or(client.Command, client.Module)
 	met, err := w.Meet(ctx, client)

@@ -41,7 +41,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir(), Latency: given.Input.Latency})
 	background.Go(func() { every(beatEvery, stop, func() { p.say(message{}) }) })
 	fail := func(err error) int {
-		p.say(message{Done: true, Error: err.Error(), Unsupported: errors.Is(err, world.ErrUnsupportedHere)})
+		failed := message{Done: true, Error: err.Error()}
+		if not := (world.Unsupported{}); errors.As(err, &not) {
+			failed.Unsupported = not.Why.Error()
+		}
+		p.say(failed)
 		return exitHarness
 	}
 	// Compiling a WASM guest stops virtual time, so it happens before the watchers start.

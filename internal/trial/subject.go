@@ -90,8 +90,8 @@ func (s *Subject) asks() (refused, err error) {
 	case s.Claims.Leaseless():
 		// The scenario's ttl is for locks that have leases. A ttl of this lock itself is an error if it has none.
 		if ttl := use.TTL; ttl != nil && *ttl > 0 {
-			return nil, fmt.Errorf("%w: the locks of %s end with a connection, so it has no lease of %v; remove its ttl and it takes part",
-				world.ErrUnsupportedHere, use.Name, *ttl)
+			return nil, world.Unsupportedf("the locks of %s end with a connection, so it has no lease of %v; remove its ttl and it takes part",
+				use.Name, *ttl)
 		}
 		s.ttl = 0
 	case s.Family == locks.Control && !use.Own():

@@ -51,7 +51,7 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 		}
 		own := &Opener{Card: locks.Card{Claims: test.claims}, Open: control.OpenNoLock}
 		sub, err := NewSubject(NewInput(s, s.Locks[0], 1), own)
-		if errors.Is(err, world.ErrUnsupportedHere) != test.none || err != nil && !test.none {
+		if errors.As(err, new(world.Unsupported)) != test.none || err != nil && !test.none {
 			t.Errorf("%s with %+v: %v, want it unsupported: %t", test.lock, test.claims, err, test.none)
 		}
 		if err == nil && sub.ttl != test.ttl {

@@ -62,9 +62,9 @@ type answer struct {
 type message struct {
 	Ask  int  `json:"ask,omitempty"` // this episode is over: is that enough?
 	Done bool `json:"done,omitempty"`
-	// Error is a failure of the harness; Unsupported that the lock cannot be tried here.
+	// Error is a failure of the harness, Unsupported why the lock cannot be tried here.
 	Error       string `json:"error,omitempty"`
-	Unsupported bool   `json:"unsupported,omitempty"`
+	Unsupported string `json:"unsupported,omitempty"`
 	Sum         string `json:"sum,omitempty"` // the SHA-256 of the history
 }
 
@@ -157,10 +157,8 @@ func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum
 	}
 	waitErr := cmd.Wait()
 	switch {
-	case last.Unsupported:
-		// Leave out the part that says where in the process the error occurred.
-		_, why, _ := strings.Cut(last.Error, world.ErrUnsupportedHere.Error()+": ")
-		return "", fmt.Errorf("%w: %s", world.ErrUnsupportedHere, why)
+	case last.Unsupported != "":
+		return "", world.Unsupportedf("%s", last.Unsupported)
 	case last.Error != "":
 		return "", errors.New(last.Error)
 	case last.Done:

@@ -204,10 +204,6 @@ type Link struct{ From, To string }
 
 func (l Link) String() string { return l.From + " -> " + l.To }
 
-// ErrUnsupportedHere is the error for a lock that a world cannot run with all faults. Its row shows the
-// reason, and it gets no verdict.
-var ErrUnsupportedHere = errors.New("unsupported here")
-
 // Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message. Messages
 // stay in order.
 type Delay struct{ By, Jitter time.Duration }
@@ -222,12 +218,12 @@ var ErrProgramDrift error = sparing("its clients are programs, whose timers are 
 // ErrClientDrift is why the clocks of goroutines cannot run fast or slow: their leases and timers would not.
 var ErrClientDrift error = sparing("its clients are goroutines, which have no timers of their own that could run fast or slow; as a module (wasm:) they have")
 
-// sparing is the reason why a world cannot inject a fault. It wraps ErrUnsupportedHere, because a verdict
-// without the fault would mislead.
+// sparing is the reason why a world cannot inject a fault. It is an [Unsupported], because a verdict without the fault
+// would mislead.
 type sparing string
 
-func (s sparing) Error() string        { return string(s) }
-func (s sparing) Is(target error) bool { return target == ErrUnsupportedHere }
+func (s sparing) Error() string { return string(s) }
+func (s sparing) Unwrap() error { return Unsupported{errors.New(string(s))} }
 
 // Action is something that a fault does to nodes, or to links between them.
 type Action struct {

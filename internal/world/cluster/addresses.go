@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 
@@ -67,9 +66,9 @@ func (l listeners) Dial(ctx context.Context, from, to string) (net.Conn, error) 
 func (l listeners) Store(client string, hello guest.Hello) (guest.StoreAddresses, error) {
 	discovers := l.Topology().Discovers
 	if discovers && !hello.AddrMap {
-		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead clients to their own addresses, and this guest does not dial others in "+
-			"their place by the open request's addr_map, so faults on its links could not find it; "+
-			`if it can, let its hello say "addr_map":true`, world.ErrUnsupportedHere)
+		return guest.StoreAddresses{}, world.Unsupportedf("servers lead clients to their own addresses, and this guest does not dial others in " +
+			"their place by the open request's addr_map, so faults on its links could not find it; " +
+			`if it can, let its hello say "addr_map":true`)
 	}
 	s, err := l.StoreAt(func(target string) (netip.AddrPort, error) { return l.ListenerFor(client, target) })
 	if hello.SourceAddress {

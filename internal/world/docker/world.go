@@ -159,7 +159,7 @@ func (w *World) prepare(ctx context.Context) error {
 // Run starts the cluster, calls body, and removes all containers before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
 	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name) {
-		return fmt.Errorf("%w: there are no images of %s", world.ErrUnsupportedHere, s.Service.Name)
+		return world.Unsupportedf("there are no images of %s", s.Service.Name)
 	}
 	// Locks without servers run without a daemon.
 	if s.Service != nil {

@@ -132,11 +132,11 @@ func (w *World) Place(s *world.Spec) error {
 	each := site.Topology.Leads == service.EachLeads
 	switch asked := s.Topology.Leads == service.EachLeads; {
 	case s.Service.Name != o.Service.Name:
-		return fmt.Errorf("%w: it is a lock on %s, and --servers names %s", world.ErrUnsupportedHere, s.Service.Name, o.Service.Name)
+		return world.Unsupportedf("it is a lock on %s, and --servers names %s", s.Service.Name, o.Service.Name)
 	case asked && !each:
-		return fmt.Errorf("%w: it needs independent masters, and --servers names %s (%s)", world.ErrUnsupportedHere, site.Topology.Name, site.Topology.InTable())
+		return world.Unsupportedf("it needs independent masters, and --servers names %s (%s)", site.Topology.Name, site.Topology.InTable())
 	case !asked && each:
-		return fmt.Errorf("%w: it is for one master, and --servers names %s", world.ErrUnsupportedHere, site.Topology.InTable())
+		return world.Unsupportedf("it is for one master, and --servers names %s", site.Topology.InTable())
 	}
 	on, prefix := *o.Service, Prefix(s.Seed)
 	on.Open = func(_ service.Topology, h service.Host) service.Servers {

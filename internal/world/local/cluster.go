@@ -158,9 +158,9 @@ func (b *backend) Store(name string, hello guest.Hello) (guest.StoreAddresses, e
 		return c.StoreAt(func(target string) (netip.AddrPort, error) { return c.ListenerFor(name, target) })
 	}
 	if err := c.Owners.Ready(); err != nil {
-		return guest.StoreAddresses{}, fmt.Errorf("%w: servers lead all clients to the same addresses, this guest does not bind its "+
+		return guest.StoreAddresses{}, world.Unsupportedf("servers lead all clients to the same addresses, this guest does not bind its "+
 			"connections to the open request's local_addr, and their process cannot be found (%w), so faults on its links could not find it; "+
-			`if it can bind them, let its hello say "source_address":true`, world.ErrUnsupportedHere, err)
+			`if it can bind them, let its hello say "source_address":true`, err)
 	}
 	return c.StoreAt(b.announcedAt)
 }

@@ -111,7 +111,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	var opener locks.Opener
 	switch {
 	case s.Command != "":
-		return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
+		return nil, world.Unsupported{Why: errProcess}
 	case s.Module == "":
 		var err error
 		if opener, err = c.opener(s); err != nil {
@@ -155,11 +155,11 @@ func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
 	case s.Opener != nil:
 		return s.Opener, nil
 	case c.world.options.Open == nil:
-		return nil, fmt.Errorf("%w: this simulation was made without a list of locks", world.ErrUnsupportedHere)
+		return nil, world.Unsupportedf("this simulation was made without a list of locks")
 	}
 	opener, err := c.world.options.Open(s.Lock, s.Options)
 	if errors.Is(err, locks.ErrUnsupported) {
-		return nil, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, err)
+		return nil, world.Unsupported{Why: err}
 	}
 	return opener, err
 }

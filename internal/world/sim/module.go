@@ -67,7 +67,7 @@ func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 // Meet starts a module and reads its hello.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
 	if s.Module == "" {
-		return world.Met{}, fmt.Errorf("%w: %w", world.ErrUnsupportedHere, errProcess)
+		return world.Met{}, world.Unsupported{Why: errProcess}
 	}
 	m, err := w.load(ctx, s.Module)
 	if err != nil {

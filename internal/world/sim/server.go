@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -23,7 +22,7 @@ type Model interface {
 	About() string
 	Covers() string
 	// New creates the servers of a cluster without starting them. Its error wraps
-	// [world.ErrUnsupportedHere] if the model has no such cluster.
+	// [world.Unsupported] if the model has no such cluster.
 	New(h *Host, s world.Spec) (Service, error)
 	// Purpose returns the purpose of a dial if a function of this name is on its stack; false: the
 	// name does not tell.
@@ -40,7 +39,7 @@ func (m Models) find(s world.Spec) (Model, error) {
 	}
 	model, ok := m[s.Service.Name]
 	if !ok {
-		return nil, fmt.Errorf("%w: the simulation has no model of %s", world.ErrUnsupportedHere, s.Service.Name)
+		return nil, world.Unsupportedf("the simulation has no model of %s", s.Service.Name)
 	}
 	return model, nil
 }

@@ -52,8 +52,8 @@ func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 	switch s.Topology.Name {
 	case locks.Single, locks.Replicated, redis.Sentinel, locks.Independent:
 	default:
-		return nil, fmt.Errorf("%w: the simulation has no topology %q; those it has are single, replicated, sentinel and independent",
-			world.ErrUnsupportedHere, s.Topology.Name)
+		return nil, world.Unsupportedf("the simulation has no topology %q; those it has are single, replicated, sentinel and independent",
+			s.Topology.Name)
 	}
 	c := &cluster{host: h, topology: s.Topology.Name, heard: m.heard}
 	c.Group = redis.Controlled(s.Topology, control{cluster: c}, c.ask)

@@ -43,7 +43,7 @@ func readSettings(given map[string]string) (settings, error) {
 			err = fmt.Errorf("the simulated server does not know it")
 		}
 		if err != nil {
-			return s, fmt.Errorf("%w: the server setting %s %s: %w", world.ErrUnsupportedHere, name, value, err)
+			return s, world.Unsupportedf("the server setting %s %s: %w", name, value, err)
 		}
 	}
 	return s, nil

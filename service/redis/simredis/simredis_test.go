@@ -211,7 +211,7 @@ func TestMinReplicas(t *testing.T) {
 		w.wants("SET k 2", "NOREPLICAS")
 	})
 	err := run(t, Model{}, redistest.Spec(locks.Single, world.Spec{Settings: map[string]string{"maxmemory": "1mb"}}), nil)
-	if !errors.Is(err, world.ErrUnsupportedHere) || !strings.Contains(err.Error(), "maxmemory") {
+	if !errors.As(err, new(world.Unsupported)) || !strings.Contains(err.Error(), "maxmemory") {
 		t.Errorf("a setting that is not modelled: %v", err)
 	}
 }
