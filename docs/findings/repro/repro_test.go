@@ -64,7 +64,7 @@ func read(t *testing.T, path string) string {
 
 // pins are the files that pin the versions of a program, with the form of an unpinned version in each.
 var pins = map[string]*regexp.Regexp{
-	"pom.xml":          regexp.MustCompile(`<(library\.)?version>[^<]*([,\[(]|LATEST|RELEASE|SNAPSHOT)`),
+	"pom.xml":          regexp.MustCompile(`<(library\.)?version>([^<]*([,\[(]|SNAPSHOT)|LATEST|RELEASE)`),
 	"package.json":     regexp.MustCompile(`": "([~^<>*]|latest|\d+(\.\d+)?")`),
 	"requirements.txt": regexp.MustCompile(`(?m)^[A-Za-z][^=]*$|[<>~]=`),
 	"go.mod":           regexp.MustCompile(`latest`),

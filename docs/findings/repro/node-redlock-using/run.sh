@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The signal of using() of redlock 5 is not aborted when the lock expires, as long as the servers do not answer.
+library=npm/redlock
+. "$(dirname "$0")/../lib.sh"
+redis
+try_node "$port"
