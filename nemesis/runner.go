@@ -197,7 +197,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	case <-ctx.Done():
 		return nil, goOn, nil
 	case <-limit:
-		return nil, goOn, fmt.Errorf("no client was %s within %s", p.Step.moment(), r.EventLimit)
+		return nil, goOn, fmt.Errorf("no client reached the moment %q within %s", p.Step.moment(), r.EventLimit)
 	}
 }
 

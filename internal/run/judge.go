@@ -75,10 +75,14 @@ func observed(l *report.Lock) scenarios.Observed {
 	return o
 }
 
-// Expects returns what a scenario expects of a lock, and whether the result meets it.
+// Expects returns what a scenario expects of a lock, and whether the result meets it. A lock that the user named needs a
+// verdict, also if the scenario accepts any.
 func Expects(s *scenarios.Scenario, l *report.Lock) (expected string, holds bool, why string) {
 	want := s.Expectation(l.Lock)
 	holds, why = want.Holds(observed(l))
+	if holds && l.Named && l.Verdict == checker.Unknown && want.Verdict == scenarios.Unjudged {
+		holds, why = false, "it was named, and no verdict was reached"
+	}
 	return want.String(), holds, why
 }
 
