@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: image images mutants more guests matrix measure determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
+.PHONY: image images mutants more guests repro matrix measure determinism determinism-modules alike verify bench-checker bench-sim chaos test race quick bare long lint build check bench clean help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 DURATION=5m FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -106,6 +106,9 @@ more: build ## the programs that serve stock lock libraries (redsync, etcd-mutex
 
 guests: ## lock libraries of other languages (Redisson, ...), each as a guest in build/guests; names what this machine cannot build
 	@scripts/guests
+
+repro: ## programs that show the defects of libraries without lockbench: does each defect still exist
+	@scripts/repro
 
 matrix: build ## many scenarios on many locks, one page: SCENARIOS='failover*' LOCKS='set-*' WORLD=sim,local SEEDS=3 EPISODES=20 BUDGET=10m; FILE=campaigns/acceptance.yaml: does every scenario do in every world what it says (hours); RESUME=DIR continues one
 	@$(BIN) matrix $(if $(RESUME),--resume '$(RESUME)') $(if $(FILE),--file '$(FILE)') $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--worlds '$(WORLD)') \

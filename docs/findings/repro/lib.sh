@@ -6,7 +6,8 @@
 #   . "$(dirname "$0")/../lib.sh"
 #
 # A program ends with one line that begins with "exists: " (exit code 1), "gone: " (0) or "could not try: " (3).
-# VERSION=X tries another version of the library. Downloads stay below build/repro; DOWNLOAD=no makes none.
+# VERSION=X tries another version of the library. Downloads stay below build/repro; DOWNLOAD=no makes none, and
+# DOWNLOAD=only makes nothing else.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 downloads=${REPRO_BUILD:-$here/../../../../build/repro}
@@ -53,6 +54,7 @@ echo "library: $library $version"
 
 # redis [ARGUMENT...] starts a redis-server on a free port of loopback. It sets port and pid.
 redis() {
+	if [ "${DOWNLOAD:-}" = only ]; then port=0 pid=0 && return; fi
 	need redis-server redis-server redis-cli
 	local try
 	for try in {1..20}; do
@@ -94,6 +96,7 @@ prepared() {
 
 # try COMMAND... runs the program and ends as its last line says.
 try() {
+	[ "${DOWNLOAD:-}" != only ] || gone "nothing was tried, its packages are there"
 	local last
 	# The program runs in the background, so that a signal ends it at once.
 	timeout -k 5 "${LIMIT:-120}" "$@" >"$work/out" 2>"$work/err" &
