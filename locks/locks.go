@@ -14,6 +14,8 @@
 //     is "taken" although the caller holds the lock.
 //   - unknown (every other error): the call may have taken effect, or may still take effect.
 //
+// Release and Renew have a fourth outcome for libraries whose own call returns nothing: [ErrUnconfirmed].
+//
 // # Optional interfaces
 //
 // A lease can implement the interfaces [Renewer], [Fenced], [Bounded], [Renewed], [Watched] and [Placed]. lockbench finds
@@ -119,6 +121,10 @@ var (
 	// ErrUnsupported means that the lock does not support the request.
 	ErrUnsupported = errors.New("unsupported")
 )
+
+// ErrUnconfirmed means that a release or a renewal has returned without an error, and that the library does not report
+// whether there was a hold. The call has no later effect. The caller counts on the lock no longer than before the call.
+var ErrUnconfirmed = errors.New("unconfirmed")
 
 // Client is the environment of a lock.
 type Client struct {

@@ -232,7 +232,8 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 	})
 }
 
-// call sends one request and records its beginning and its result, to whose event do may add fields.
+// call sends one request and records its beginning and its result, to whose event do may add fields. A result that is not
+// confirmed is not an error, because the user of such a library goes on.
 func (t *Tenure) call(ctx context.Context, e history.Event, do func(ctx context.Context, e *history.Event) error) error {
 	// A dead client does nothing, so nothing is recorded.
 	if t.c.Gone() {
@@ -242,7 +243,9 @@ func (t *Tenure) call(ctx context.Context, e history.Event, do func(ctx context.
 	t.c.record(e)
 	octx, cancel := t.c.limited(ctx, 0)
 	defer cancel()
-	if err := do(octx, &e); err != nil {
+	err := do(octx, &e)
+	e.Unconfirmed = errors.Is(err, locks.ErrUnconfirmed)
+	if err != nil && !e.Unconfirmed {
 		t.c.fail(octx, e, err)
 		return err
 	}

@@ -47,7 +47,7 @@ func (b *Book) noNews(release history.Op) int {
 	switch release.Outcome {
 	case history.Done:
 		return release.Invoke
-	case history.Failed:
+	case history.Failed, history.Unconfirmed:
 		return release.Return
 	}
 	return b.end()

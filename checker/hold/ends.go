@@ -290,7 +290,7 @@ func (b *Book) LeaseOver(d *Hold) time.Duration {
 
 // counted returns the latest time from which a server counts the requested lease.
 func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
-	if op.Outcome == history.Done {
+	if op.Outcome == history.Done || op.Outcome == history.Unconfirmed {
 		return b.time(op.Return)
 	}
 	return b.latestEffect(s.Client, op)

@@ -201,7 +201,7 @@ func (c *Conn) Touch(ctx context.Context, session string) error {
 }
 
 // Renew extends the lease to ttl from now. Until counts from when the guest read the request; it is nil if the guest does
-// not know it.
+// not know it. After [locks.ErrUnconfirmed] the client counts on the lease as before.
 func (c *Conn) Renew(ctx context.Context, session string, ttl time.Duration) (until *time.Duration, err error) {
 	before := c.o.Gained()
 	a, err := c.do(ctx, Request{Op: OpRenew, Session: session, TTL: int64(ttl)})
@@ -211,7 +211,7 @@ func (c *Conn) Renew(ctx context.Context, session string, ttl time.Duration) (un
 	return c.untilOf(a, before), nil
 }
 
-// Release releases the session's lock. It may be repeated after an unknown outcome.
+// Release releases the session's lock. It may be repeated after an unknown outcome. [locks.ErrUnconfirmed] is not one.
 func (c *Conn) Release(ctx context.Context, session string) error {
 	_, err := c.do(ctx, Request{Op: OpRelease, Session: session})
 	return err

@@ -225,6 +225,9 @@ func TestConnOutcomes(t *testing.T) {
 		{"acquire", `"unknown":"taken"`, nil, ""}, // a text is not an outcome, whatever it says
 		{"acquire", `"ok":true,"fail":"taken"`, nil, "2 outcomes"},
 		{"acquire", `"nodes":[]`, nil, "0 outcomes"},
+		{"acquire", `"done":true`, nil, "the guest answered acquire with done"},
+		{"check", `"done":true`, nil, "the guest answered check with done"},
+		{"release", `"ok":true,"done":true`, nil, "2 outcomes"},
 		{"acquire", `"ok":"yes"`, nil, "cannot be read"},
 		{"acquire", `"ok":true,"lease_ns":-1`, nil, "negative lease_ns"},
 		{"release", `"fail":"not-held"`, locks.ErrNotHeld, ""},
@@ -255,6 +258,33 @@ func TestConnOutcomes(t *testing.T) {
 			err := <-got
 			if err == nil || Definite(err) != (c.is != nil) || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("err = %v, definite: %v", err, Definite(err))
+			}
+			s.end()
+		})
+	}
+}
+
+// The answer done is neither a success nor a failure, and no noise.
+func TestConnDone(t *testing.T) {
+	for _, op := range []string{"release", "renew"} {
+		t.Run(op, func(t *testing.T) {
+			s := newScript(t)
+			got := async(func() error {
+				if op == "release" {
+					return s.conn.Release(t.Context(), "3.1")
+				}
+				until, err := s.conn.Renew(t.Context(), "3.1", time.Second)
+				if until != nil {
+					t.Errorf("until = %v", *until)
+				}
+				return err
+			})
+			s.say(fmt.Sprintf(`{"id":%d,"done":true,"until_ns":5}`, s.request().ID))
+			if err := <-got; !errors.Is(err, locks.ErrUnconfirmed) || Definite(err) {
+				t.Errorf("err = %v, definite: %v", err, Definite(err))
+			}
+			if n := s.conn.Noise(); n != 0 {
+				t.Errorf("%d lines of noise", n)
 			}
 			s.end()
 		})

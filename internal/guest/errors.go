@@ -65,11 +65,18 @@ func failOf(op string, err error) (word string, ok bool) {
 	return "", false
 }
 
+// mayBeDone reports whether an operation may be answered with done.
+func mayBeDone(op string) bool { return op == OpRelease || op == OpRenew }
+
 // errorOf returns the error of an answer; it is the inverse of failOf.
 func errorOf(op string, a Answer) error {
 	switch {
 	case a.OK:
 		return nil
+	case a.Done && mayBeDone(op):
+		return locks.ErrUnconfirmed
+	case a.Done:
+		return fmt.Errorf("outcome unknown: the guest answered %s with done, which only a %s or a %s may have", op, OpRelease, OpRenew)
 	case a.Unknown != "":
 		return errors.New(a.Unknown)
 	}

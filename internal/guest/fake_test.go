@@ -63,6 +63,11 @@ func bounded(ttl time.Duration) boundedLease {
 	return boundedLease{until: &until}
 }
 
+// unconfirmedLease is a lease whose library returns nothing from its renewal.
+type unconfirmedLease struct{ boundedLease }
+
+func (unconfirmedLease) Renew(context.Context, time.Duration) error { return locks.ErrUnconfirmed }
+
 type watchedLease struct {
 	fakeLease
 	lost chan struct{}

@@ -88,8 +88,9 @@ type Request struct {
 // Answer is one line from the guest: the answer to request ID, or a notice.
 type Answer struct {
 	ID int64 `json:"id,omitempty"`
-	// An answer has exactly one of OK, Fail and Unknown.
+	// An answer has exactly one of OK, Done, Fail and Unknown.
 	OK      bool   `json:"ok,omitempty"`
+	Done    bool   `json:"done,omitempty"`    // release, renew: it returned, and the library does not report whether the session held
 	Fail    string `json:"fail,omitempty"`    // taken, not-held, lost, unsupported, bad-request: definite
 	Unknown string `json:"unknown,omitempty"` // any other error, as text
 

@@ -87,7 +87,7 @@ func TestTranscriptServe(t *testing.T) {
 		case "b":
 			return nil, locks.ErrTaken
 		case "c":
-			l.release = func(context.Context) error { return locks.ErrNotHeld }
+			l.release = func(context.Context) error { return locks.ErrUnconfirmed }
 			return l, errors.New("read tcp 127.20.4.65:7000: i/o timeout")
 		}
 		return l, nil
@@ -134,7 +134,7 @@ func TestTranscriptConn(t *testing.T) {
 			s.end()
 		}
 		a, err := mustAnswer(t, []byte(answer)), <-got
-		if a.OK != (err == nil) || (a.Fail != "") != Definite(err) {
+		if a.OK != (err == nil) || a.Done != errors.Is(err, locks.ErrUnconfirmed) || (a.Fail != "") != Definite(err) {
 			t.Errorf("%s was understood as %v", answer, err)
 		}
 	}

@@ -85,14 +85,14 @@ func (c *Conn) take(line []byte) {
 // ruleBroken returns a message if the answer alone breaks a rule, or "".
 func ruleBroken(a Answer) string {
 	outcomes := 0
-	for _, set := range []bool{a.OK, a.Fail != "", a.Unknown != ""} {
+	for _, set := range []bool{a.OK, a.Done, a.Fail != "", a.Unknown != ""} {
 		if set {
 			outcomes++
 		}
 	}
 	switch {
 	case outcomes != 1:
-		return fmt.Sprintf("the guest's answer has %d outcomes; an answer has exactly one of ok, fail and unknown", outcomes)
+		return fmt.Sprintf("the guest's answer has %d outcomes; an answer has exactly one of ok, done, fail and unknown", outcomes)
 	case a.Lease < 0:
 		return "the guest's answer has a negative lease_ns; leave it out if there is none"
 	}

@@ -322,6 +322,9 @@ func outcome(op string, err error) Answer {
 	if word, ok := failOf(op, err); ok {
 		return Answer{Fail: word, Text: text}
 	}
+	if mayBeDone(op) && errors.Is(err, locks.ErrUnconfirmed) {
+		return Answer{Done: true}
+	}
 	return Answer{Unknown: text}
 }
 

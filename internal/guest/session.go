@@ -18,7 +18,7 @@ const endedSessionsMax = 1024
 //
 //	acquire ---- taken, unsupported ------------------> ended
 //	   |
-//	   +-- ok, or unknown --> kept -- release: ok, not-held --> ended
+//	   +-- ok, or unknown --> kept -- release: ok, done, not-held --> ended
 //	                          ^          |
 //	                          +-- unknown: may be released again
 type session struct {

@@ -96,27 +96,28 @@ type Event struct {
 	Process Process       `json:"-"`
 	Client  int32         `json:"-"` // whose process it is; written only if it differs from Process
 
-	Type     Type           `json:"type"`               // invoke, ok, fail or info
-	F        string         `json:"f"`                  // acquire, release, renew, check, read, write, lost, died, probe; nemesis: the fault
-	Session  string         `json:"session,omitempty"`  // the attempt that the event belongs to
-	Key      string         `json:"key,omitempty"`      // acquire: the name of the lock
-	Mode     locks.Mode     `json:"mode,omitempty"`     // acquire: shared, or absent
-	TTL      time.Duration  `json:"ttl,omitempty"`      // acquire, renew: the lease that the client requests; absent: the lock's own
-	Wait     time.Duration  `json:"wait,omitempty"`     // acquire: how long it may wait; absent: it tries once
-	Until    *time.Duration `json:"until,omitempty"`    // acquire ok, renew ok: from the client's reading of the request to its lease's end
-	Strict   bool           `json:"strict,omitempty"`   // acquire fail: the lock was certainly held by another client
-	Token    *uint64        `json:"token,omitempty"`    // acquire ok, read, write: the fencing token
-	Resource string         `json:"resource,omitempty"` // read, write: plain, or fenced if it refuses old tokens
-	Owner    string         `json:"owner,omitempty"`    // acquire: the thread of the client
-	Keys     []string       `json:"keys,omitempty"`     // acquire: the names, if it is about several
-	Permits  *int           `json:"permits,omitempty"`  // acquire: how many permits of a semaphore; absent: 1
-	Lease    time.Duration  `json:"lease,omitempty"`    // acquire ok: the length of a lease that the library renews
-	Renewed  bool           `json:"renewed,omitempty"`  // acquire ok: the library renews the lease
-	Node     string         `json:"node,omitempty"`     // acquire ok: the server that granted, several joined by commas
-	Step     int            `json:"step,omitempty"`     // nemesis: the plan's step, from 1
-	Targets  []string       `json:"targets,omitempty"`  // nemesis: the clients and servers that the fault concerns
-	Phase    string         `json:"phase,omitempty"`    // nemesis: begins, bites, heals, healed or fails
-	Effect   []string       `json:"effect,omitempty"`   // nemesis, begins: the effects of the fault, such as delays
+	Type        Type           `json:"type"`                  // invoke, ok, fail or info
+	F           string         `json:"f"`                     // acquire, release, renew, check, read, write, lost, died, probe; nemesis: the fault
+	Session     string         `json:"session,omitempty"`     // the attempt that the event belongs to
+	Key         string         `json:"key,omitempty"`         // acquire: the name of the lock
+	Mode        locks.Mode     `json:"mode,omitempty"`        // acquire: shared, or absent
+	TTL         time.Duration  `json:"ttl,omitempty"`         // acquire, renew: the lease that the client requests; absent: the lock's own
+	Wait        time.Duration  `json:"wait,omitempty"`        // acquire: how long it may wait; absent: it tries once
+	Until       *time.Duration `json:"until,omitempty"`       // acquire ok, renew ok: from the client's reading of the request to its lease's end
+	Strict      bool           `json:"strict,omitempty"`      // acquire fail: the lock was certainly held by another client
+	Unconfirmed bool           `json:"unconfirmed,omitempty"` // release ok, renew ok: the library does not report whether the session held
+	Token       *uint64        `json:"token,omitempty"`       // acquire ok, read, write: the fencing token
+	Resource    string         `json:"resource,omitempty"`    // read, write: plain, or fenced if it refuses old tokens
+	Owner       string         `json:"owner,omitempty"`       // acquire: the thread of the client
+	Keys        []string       `json:"keys,omitempty"`        // acquire: the names, if it is about several
+	Permits     *int           `json:"permits,omitempty"`     // acquire: how many permits of a semaphore; absent: 1
+	Lease       time.Duration  `json:"lease,omitempty"`       // acquire ok: the length of a lease that the library renews
+	Renewed     bool           `json:"renewed,omitempty"`     // acquire ok: the library renews the lease
+	Node        string         `json:"node,omitempty"`        // acquire ok: the server that granted, several joined by commas
+	Step        int            `json:"step,omitempty"`        // nemesis: the plan's step, from 1
+	Targets     []string       `json:"targets,omitempty"`     // nemesis: the clients and servers that the fault concerns
+	Phase       string         `json:"phase,omitempty"`       // nemesis: begins, bites, heals, healed or fails
+	Effect      []string       `json:"effect,omitempty"`      // nemesis, begins: the effects of the fault, such as delays
 
 	Value *int64 `json:"-"` // read ok, write
 	Text  string `json:"-"` // nemesis: what the fault acts on, in words; it is written as the value

@@ -65,11 +65,18 @@ func checkOperation(e *Event, line int) *Malformed {
 		if e.F == FRead && e.Session == "" {
 			return nil
 		}
-	case Release, Renew, Check:
+	case Release, Renew:
+		if e.Unconfirmed && e.Type != OK {
+			return wrong(e, line, "form", "has type %s and unconfirmed; expected unconfirmed only with ok", e.Type)
+		}
+	case Check:
 	case "":
 		return Malform(line, "word", "the event does not say what was done; expected f with one of %s", operationWords)
 	default:
 		return wrong(e, line, "word", "is not known; expected one of %s, or process \"nemesis\" for a fault", operationWords)
+	}
+	if e.Unconfirmed && e.F != Release && e.F != Renew {
+		return wrong(e, line, "form", "has unconfirmed; expected it only in a release or a renew")
 	}
 	if e.Session == "" {
 		return wrong(e, line, "session", "has no session; expected the name of the acquire attempt that it belongs to")

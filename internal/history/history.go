@@ -95,12 +95,13 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Maybe  Outcome = iota // info, or no return: may take effect at any later time, or never
-	Done                  // ok: it happened
-	Failed                // fail: it did not happen and never will
+	Maybe       Outcome = iota // info, or no return: may take effect at any later time, or never
+	Done                       // ok: it happened
+	Failed                     // fail: it did not happen and never will
+	Unconfirmed                // ok with unconfirmed: it may have happened, and no later
 )
 
-func (o Outcome) String() string { return [...]string{"maybe", "done", "failed"}[o] }
+func (o Outcome) String() string { return [...]string{"maybe", "done", "failed", "unconfirmed"}[o] }
 
 // At returns the event at a position, or nil if there is none, as at -1.
 func (h *History) At(pos int) *Event {

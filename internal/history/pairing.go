@@ -248,6 +248,9 @@ func (p *pairing) returned(e *Event, pos, line int) *Malformed {
 	switch e.Type {
 	case OK:
 		op.Outcome = Done
+		if e.Unconfirmed {
+			op.Outcome = Unconfirmed
+		}
 	case Fail:
 		op.Outcome = Failed
 	case Info:

@@ -32,6 +32,9 @@ func TestWireNames(t *testing.T) {
 			Node: "redis-1", Lease: 9, Renewed: true},
 		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'node':'redis-1'}`,
 	}, {
+		Event{Type: OK, F: Release, Session: "s", Unconfirmed: true},
+		`{'index':0,'time':0,'process':0,'type':'ok','f':'release','session':'s','unconfirmed':true}`,
+	}, {
 		Event{Type: Fail, F: Acquire, Session: "s", Strict: true, Error: ErrorTaken},
 		`{'index':0,'time':0,'process':0,'type':'fail','f':'acquire','session':'s','strict':true,'error':'taken'}`,
 	}, {
@@ -170,8 +173,8 @@ func anyEvent(t *rapid.T) Event {
 		Index: rapid.Int().Draw(t, "index"), Time: ns.Draw(t, "time"),
 		Process: Process(rapid.Int32Min(-2).Draw(t, "process")), Client: rapid.Int32().Draw(t, "client"),
 		Type: Type(rapid.IntRange(1, 4).Draw(t, "type")), Mode: locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
-		Strict: flag.Draw(t, "strict"),
-		F:      text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
+		Strict: flag.Draw(t, "strict"), Unconfirmed: flag.Draw(t, "unconfirmed"),
+		F: text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
 		TTL: ns.Draw(t, "ttl"), Wait: ns.Draw(t, "wait"), Resource: text.Draw(t, "resource"), Error: text.Draw(t, "error"),
 	}
 	if flag.Draw(t, "until?") {

@@ -240,7 +240,7 @@ func (s *story) workRows(t *tenure) []row {
 // answered is the answer to a release that did not succeed.
 func (s *story) answered(op *history.Op) string {
 	switch op.Outcome {
-	case history.Done:
+	case history.Done, history.Unconfirmed:
 		return ""
 	case history.Failed:
 		return fmt.Sprintf(" and gets %q", cmp.Or(OneLine(s.h.At(op.Return).Error), "no"))

@@ -53,7 +53,7 @@ const (
 // Phases are all of them, in order.
 var Phases = []string{Before, During, After}
 
-// latencies measures successful operations, and acquires by their phase.
+// latencies measures successful acquires, also by their phase, and releases that were not refused.
 func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 	ops, phases := map[string][]time.Duration{}, map[string][]time.Duration{}
 	spans := newPhases(h.Faults)
@@ -65,7 +65,7 @@ func latencies(h *history.History) (byOp, byPhase map[string]Latency) {
 			phases[phase] = append(phases[phase], took(op))
 		}
 		for _, op := range s.Ops {
-			if op.F == history.Release && op.Outcome == history.Done && op.Return >= 0 {
+			if op.F == history.Release && (op.Outcome == history.Done || op.Outcome == history.Unconfirmed) {
 				ops[history.Release] = append(ops[history.Release], took(op))
 			}
 		}

@@ -188,7 +188,7 @@ var misuseRules = []Rule{
 			return errors.New("neither a lease nor an error")
 		}
 		if lease != nil {
-			if err := lease.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+			if err := unconfirmed(lease.Release(ctx)); err != nil && !errors.Is(err, locks.ErrNotHeld) {
 				return fmt.Errorf("clean up: %w", err)
 			}
 		}

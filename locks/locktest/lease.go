@@ -62,7 +62,7 @@ var leaseRules = []Rule{
 		lease := required(take(ctx, x, b.ask(first, 0), "the lock is free"))
 		renewer, ok := lease.(locks.Renewer)
 		needs(ok, "leases cannot be renewed")
-		switch err := renewer.Renew(ctx, long); {
+		switch err := unconfirmed(renewer.Renew(ctx, long)); {
 		case errors.Is(err, locks.ErrUnsupported):
 			return notClaimed(fmt.Sprintf("not offered: %v", err))
 		case err != nil:
@@ -70,11 +70,11 @@ var leaseRules = []Rule{
 		}
 		must(sleep(ctx, first+short))
 		must(b.refuse(ctx, y, b.ask(long, 0), "the lease was renewed for long"))
-		if err := renewer.Renew(ctx, short); err != nil {
+		if err := unconfirmed(renewer.Renew(ctx, short)); err != nil {
 			return unless(err, locks.ErrNotHeld, "renew what is held")
 		}
 		next := b.freed(ctx, y, short, fmt.Sprintf("the renewal was for %v", short))
-		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) {
+		if err := renewer.Renew(ctx, long); !errors.Is(err, locks.ErrNotHeld) && !errors.Is(err, locks.ErrUnconfirmed) {
 			return fmt.Errorf("renew a lock that another client holds: want %q, got %v", locks.ErrNotHeld, err)
 		}
 		must(b.refuse(ctx, x, b.ask(long, 0), "another holds it"))

@@ -91,7 +91,7 @@ var waitRules = []Rule{
 					err = a.err
 				}
 				if err == nil {
-					err = caught(func() error { return a.lease.Release(ctx) })
+					err = caught(func() error { return unconfirmed(a.lease.Release(ctx)) })
 				}
 				done <- err
 			}()
@@ -115,7 +115,7 @@ var waitRules = []Rule{
 			return errors.New("a waiter whose context had ended was granted a lock that another client held")
 		}
 		if a.lease != nil {
-			if err := a.lease.Release(ctx); err != nil && !errors.Is(err, locks.ErrNotHeld) {
+			if err := unconfirmed(a.lease.Release(ctx)); err != nil && !errors.Is(err, locks.ErrNotHeld) {
 				return fmt.Errorf("clean up after an unknown outcome: %w", err)
 			}
 		}

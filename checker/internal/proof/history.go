@@ -185,6 +185,9 @@ func (r *reader) operation(e event, at int) error {
 		}
 		o.answer = at
 		o.outcome = map[string]outcome{"ok": done, "fail": failed}[e.what]
+		if e.has("unconfirmed") {
+			o.outcome = maybe // it proves as little as no answer
+		}
 		delete(r.open, e.who)
 		return nil
 	case "died":
