@@ -174,3 +174,52 @@ func checkAbsent(t *testing.T, folder, secret string) {
 		t.Errorf("checked %d files: %v", files, err)
 	}
 }
+
+// After kill -9 in the middle of a hook's fault, the next run and doctor name the file with the undo commands.
+func TestKilledWithPendingHook(t *testing.T) {
+	state := t.TempDir()
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	out := t.TempDir()
+	scenario := filepath.Join(t.TempDir(), "endless.yaml")
+	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: master, when: acquired, for: 10m}", 1)
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lockbench := func(words ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append(words, "--servers", site.URL(), "--hooks", site.Hooks())...)
+		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+		return cmd
+	}
+	run := func() *exec.Cmd { return lockbench("run", scenario, "--out", out) }
+	harness := run()
+	harness.Stderr = os.Stderr
+	if err := harness.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForText(t, out, `"phase":"bites"`)
+	if err := harness.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = harness.Wait() // it was killed
+	files, err := filepath.Glob(filepath.Join(out, "*", "*", "set-nx", "logs", "owed.sh"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no file with undo commands: %v", err)
+	}
+	file, err := filepath.EvalSymlinks(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo := "sh " + file
+	for name, cmd := range map[string]*exec.Cmd{"run": run(), "doctor": lockbench("doctor")} {
+		said, err := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != report.ExitHarness || !strings.Contains(string(said), undo) {
+			t.Errorf("%s: %v, want exit code 3 and %q:\n%s", name, err, undo, said)
+		}
+	}
+	if said, err := exec.CommandContext(t.Context(), "sh", file).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", undo, err, said)
+	}
+	if said, err := lockbench("doctor").CombinedOutput(); strings.Contains(string(said), file) {
+		t.Errorf("doctor: %v, want nothing about %s:\n%s", err, file, said)
+	}
+}

@@ -62,7 +62,7 @@ func Worlds(o WorldOptions) []world.World {
 	var elsewhere external.Options
 	if o.External != nil {
 		elsewhere = *o.External
-		elsewhere.Self = o.Self
+		elsewhere.Self, elsewhere.Say = o.Self, o.Say
 	}
 	return []world.World{
 		NewDocker(o),

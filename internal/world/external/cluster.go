@@ -118,6 +118,7 @@ func (b *backend) begin(ctx context.Context) error {
 // stop undoes what hooks have done, ends the clients, and removes the keys.
 func (b *backend) stop() error {
 	undone := b.hooks.undoAll()
+	defer b.hooks.release()
 	err := b.cluster.Stop(stopLimit, b.clean)
 	b.hooks.log.Close()
 	if err = errors.Join(undone, err); err != nil {

@@ -49,6 +49,8 @@ type Options struct {
 	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this
 	// program with the argument "guest".
 	Self []string
+	// Say prints a line to the user. Nil: nothing is printed.
+	Say func(string)
 }
 
 // World runs locks on external servers. Make it with [New].
@@ -62,6 +64,9 @@ type World struct {
 func New(o Options) *World {
 	if o.Hooks == nil {
 		o.Hooks = &Hooks{}
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
 	}
 	return &World{options: o, turn: turn.New()}
 }

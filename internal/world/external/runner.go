@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/service"
@@ -34,6 +35,8 @@ type runner struct {
 
 	mu      sync.Mutex
 	pending []pendingUndo
+	record  owed     // of file; without a path if it cannot be kept
+	claim   *os.File // the record, if it is written
 }
 
 // pendingUndo is an undo hook that must still run.
@@ -49,6 +52,13 @@ func newRunner(o Options, site service.Site, log *process.Log, dir, logs string)
 	r := &runner{hooks: o.Hooks, site: site, log: log, dir: dir}
 	if logs != "" {
 		r.file = filepath.Join(logs, "owed.sh")
+		if path, err := filepath.Abs(r.file); err == nil {
+			r.file = path
+		}
+		var err error
+		if r.record, err = newOwed(r.file, o.Location, site); err != nil {
+			log.Line(noRecord(err))
+		}
 	}
 	for _, l := range o.Location.Logins {
 		if l.Password != "" {
@@ -138,24 +148,54 @@ func (r *runner) save() error {
 		return nil
 	}
 	if len(r.pending) == 0 {
-		if err := os.Remove(r.file); !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(r.file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
+		}
+		if r.claim != nil {
+			_ = os.Remove(r.record.path) // without the file it would be ignored
+			r.release()
 		}
 		return nil
 	}
-	text := "# These commands undo hooks that lockbench has run and not undone yet.\n"
+	// The record comes first, so that a killed run has no file without a record.
+	if r.record.path != "" && r.claim == nil {
+		var err error
+		if r.claim, err = r.record.write(); err != nil {
+			r.log.Line(noRecord(err))
+		}
+	}
+	text := "# These commands undo hooks that lockbench has run and not undone yet. The file removes itself when all of\n" +
+		"# them have succeeded.\nfailed=0\n"
 	for _, d := range slices.Backward(r.pending) {
 		undo, err := r.hooks.Commands[d.name].filled(d.with)
 		if err != nil {
 			return fmt.Errorf("hook %s: %w", d.name, err)
 		}
-		text += "(\n" + undo + "\n)\n" // in subshells, because one may call exit
+		text += "(\n" + undo + "\n)\n[ $? = 0 ] || failed=1\n" // in subshells, because one may call exit
 	}
+	done := []string{"rm", "-f", "--", r.file}
+	if r.claim != nil {
+		done = append(done, r.record.path)
+	}
+	text += "[ $failed = 0 ] && " + shellword.Join(done...) + "\nexit $failed\n"
 	// The commands are complete, including passwords, so only the owner may read the file.
 	if err := os.WriteFile(r.file+".new", []byte(text), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(r.file+".new", r.file)
+}
+
+// release gives up the record, which stays if undos are pending.
+func (r *runner) release() {
+	if r.claim != nil {
+		_ = r.claim.Close()
+		r.claim = nil
+	}
+}
+
+// noRecord warns that the folder of records cannot be used.
+func noRecord(err error) string {
+	return fmt.Sprintf("if lockbench is killed while a hook is not undone, later runs will not know it: %v", err)
 }
 
 // undoAll runs all pending undos in reverse order. Its error has the commands of those that failed.

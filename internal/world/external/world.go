@@ -36,6 +36,14 @@ func (w *World) Ready(ctx context.Context) error {
 	if w.options.Service == nil {
 		return errNoServers
 	}
+	if err := notUndone(w.options.Location.Addrs); err != nil {
+		return err
+	}
+	if len(w.options.Hooks.Commands) > 0 {
+		if _, err := makeOwedDir(); err != nil {
+			w.options.Say("warning: " + noRecord(err))
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	site, err := w.options.Service.External.Survey(ctx, w.options.Location, w.options.dial)
@@ -113,15 +121,20 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 
 // Report returns one line for each fact and limit, for `lockbench doctor`.
 func (w *World) Report(ctx context.Context) []string {
+	var lines []string
+	for _, left := range abandoned() {
+		if !left.concerns(w.options.Location.Addrs) { // else Ready has reported it
+			lines = append(lines, left.String())
+		}
+	}
 	site := w.site.Load()
 	if site == nil {
-		return nil
+		return lines
 	}
 	o := w.options
 	servers := o.Service.External.Open(*site, Base, reach{o: o, site: *site})
 	defer servers.Close()
 	leaders := servers.Leaders(ctx)
-	var lines []string
 	for _, n := range site.Topology.Nodes() {
 		is := string(n.Role)
 		if slices.Contains(leaders, n.Name) {
