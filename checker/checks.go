@@ -61,7 +61,7 @@ func Rules() []Rule {
 		{"reader-and-writer", Exclusion, held, true, "A reader and a writer of different owners worked at the same time."},
 		{"too-many-permits", Exclusion, held, true, "More permits of a semaphore were held than there are."},
 
-		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold."},
+		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold; or another client was granted the lock during the refused release, within that lease."},
 		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},
 		{"released-twice", Results, nil, false, "Two releases of one session were answered with ok."},
 		{"refused-though-free", Results, nil, false, "A client was refused because the lock was held, and no client can have held it."},
@@ -69,10 +69,10 @@ func Rules() []Rule {
 		{"lost-update", Resource, []Class{StaleWrite}, true, "A write undid another one: the guarded counter did not grow. It is a stale write if the writer had been replaced by a later holder, and has no class otherwise."},
 		{"stale-write", Resource, []Class{StaleWrite}, true, "A write reached the resource after a write of a client that was granted the lock later, or had a higher token."},
 
-		{"token-fell", Fencing, nil, false, "A grant had a lower fencing token than an earlier grant of the same lock."},
+		{"token-fell", Fencing, nil, false, "A grant had a lower fencing token than an earlier grant of the same lock. A grant whose answer came when its own lease may have ended counts as earlier than a grant of a client that held alone from before this answer until after it. A later release or renewal with ok, within the lease, must prove that."},
 		{"token-repeated", Fencing, nil, false, "Two grants of one lock had the same fencing token."},
 
-		{"no-progress", Liveness, nil, false, "After all faults were healed no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
+		{"no-progress", Liveness, nil, false, "While no fault was in effect, no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
 		{"lost-wake-up", Liveness, nil, false, "A client went on waiting for at least 1 s, and most of a lease, for a lock that no client can have held."},
 		{"residue", Liveness, nil, false, "When every client was gone, the servers still kept state of the lock for longer than any lease."},
 

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
+	"lockbench/locks"
 )
 
 // ruleEvicted is the rule for a holder that was answered "not held" within its lease.
@@ -113,6 +115,14 @@ func (a *answers) session(d *hold.Hold) {
 			break
 		}
 	}
+	for _, op := range s.Ops {
+		if m, ok := a.handedOn(d, op); ok && m.Grant < worked && !a.owned.mayHaveGivenBack(d, op) {
+			a.found(ruleEvicted, d, key, op.Return,
+				fmt.Sprintf("the lock answered %s at %s that it does not hold %q, but %s was granted it at %s, during the release and within the lease",
+					client(d, m), a.at(op.Return), key, client(m, d), a.at(m.Grant)), m, op.Invoke, op.Return)
+			break
+		}
+	}
 	if held >= 0 {
 		no, yes := s.Ops[refused], s.Ops[held]
 		a.found(ruleEvicted, d, key, yes.Return,
@@ -131,6 +141,53 @@ func (a *answers) renewedAtOnce(d *hold.Hold, op history.Op, renewals []history.
 	return slices.ContainsFunc(renewals, func(r history.Op) bool {
 		return r.Invoke < op.Return && op.Return < r.Return && a.Runs(d, op, r.Return)
 	})
+}
+
+// resendMin is the shortest time after which a library sends a request again that got no answer.
+const resendMin = 200 * time.Millisecond
+
+// handedOn returns a grant to another client during a release that was answered "not held", while the lease of the session
+// certainly ran. If the release freed the lock, the answer is false. If not, the client had lost the lock within its lease:
+//
+//	client 1  acquire ok, lease 550 ms   release ────────────────── not held
+//	client 2                                acquire ── ok    lease ends
+//
+// A correct lock can give such an answer in these cases, which do not count:
+//
+//   - It releases on one server after another, as RedLock does. The lock is free on a majority before the release reaches
+//     the other servers, where the lease has ended by then. So the lock must have one server, or claim to decide in one step.
+//   - Its library sends the release again because the first answer was lost, and the first release worked. So no fault may
+//     concern the client from its acquire on, and the answer must come sooner than a library sends anything again.
+//   - A server lost the grant. So no server may have had a fault before the answer.
+//   - The other grant took effect before that of the session, or the grant of the session was over when it was answered. So the
+//     other client must have asked after an answer that came within the lease.
+//   - The refused session has several keys, one of which was lost, or is a reader, whose lease other readers share.
+func (a *answers) handedOn(d *hold.Hold, op history.Op) (*hold.Hold, bool) {
+	s := d.Session
+	if op.F != history.Release || !a.NotHeld(op) || !d.Granted() || a.MayBeLate(d) || len(s.Keys) > 1 || s.Mode == locks.Shared ||
+		!a.oneStep() || op.Return >= a.durable || a.h.Events[op.Return].Time-a.h.Events[op.Invoke].Time >= resendMin {
+		return nil, false
+	}
+	granted := a.Keys[s.KeyAt[0]].Granted
+	first, _ := slices.BinarySearchFunc(granted, op.Invoke, func(m *hold.Hold, pos int) int { return m.Grant - pos })
+	for _, m := range granted[first:] {
+		before := history.Op{F: op.F, Invoke: op.Invoke, Return: m.Grant}
+		if m.Grant >= min(op.Return, d.Ends.Lapse) || !a.Runs(d, before, m.Grant) {
+			break
+		}
+		if hold.Conflict(d, m) && m.Session.Acquire.Invoke > d.Grant {
+			hit := slices.ContainsFunc(a.h.Faults, func(f history.Fault) bool {
+				return f.Begins < op.Return && (f.Healed < 0 || f.Healed > s.Acquire.Invoke) && f.Concerns(s.Client)
+			})
+			return m, !hit
+		}
+	}
+	return nil, false
+}
+
+// oneStep reports whether one server decides who holds the lock.
+func (l *ledger) oneStep() bool {
+	return l.h.Header.Claims.Strict || l.h.Header.Topology == string(locks.Single)
 }
 
 // evicted reports a session that was answered "not held" while its lease ran.
