@@ -72,7 +72,7 @@ func Rules() []Rule {
 		{"token-fell", Fencing, nil, false, "A grant had a lower fencing token than an earlier grant of the same lock. A grant whose answer came when its own lease may have ended counts as earlier than a grant of a client that held alone from before this answer until after it. A later release or renewal with ok, within the lease, must prove that."},
 		{"token-repeated", Fencing, nil, false, "Two grants of one lock had the same fencing token."},
 
-		{"no-progress", Liveness, nil, false, "While no fault was in effect, no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
+		{"no-progress", Liveness, nil, false, "After all faults were healed no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
 		{"lost-wake-up", Liveness, nil, false, "A client went on waiting for at least 1 s, and most of a lease, for a lock that no client can have held."},
 		{"residue", Liveness, nil, false, "When every client was gone, the servers still kept state of the lock for longer than any lease."},
 

@@ -79,7 +79,7 @@ func (l *ledger) calm(from, to int) bool {
 	if to < l.durable {
 		return true
 	}
-	quiet := l.h.Quiet
+	quiet := l.quiet
 	n, _ := slices.BinarySearchFunc(quiet, to, func(q history.Stretch, pos int) int { return cmp.Compare(q.From, pos+1) })
 	return n > 0 && quiet[n-1].Has(from) && quiet[n-1].Has(to)
 }

@@ -16,12 +16,25 @@ type ledger struct {
 	h           *history.History
 	durable     int // position from which a server may have forgotten what it granted
 	owned       byOwner
-	searchLimit int // of linearizable
+	quiet       []history.Stretch // recovery periods after which all faults healed
+	searchLimit int               // of linearizable
 }
 
 func newLedger(h *history.History, o Options) *ledger {
 	book := hold.Find(h, o.Release == Strict)
-	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), searchLimit: models.Limit}
+	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), quiet: recovered(h), searchLimit: models.Limit}
+}
+
+// recovered returns the recovery periods that ended before the first fault that never healed. A lock may do in a later one what it may
+// do during a fault.
+func recovered(h *history.History) []history.Stretch {
+	end := len(h.Events)
+	for _, f := range h.Faults {
+		if f.Began() && f.Healed < 0 {
+			end = min(end, f.Begins)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(h.Quiet), func(q history.Stretch) bool { return q.To > end })
 }
 
 // durable is the position up to which a refusal proves something. After a fault, a server may have

@@ -19,7 +19,7 @@ const (
 
 // liveness asks whether a lock that could be granted was granted. It looks at quiet
 // stretches only, after everything is healed and the servers answer; while faults are
-// in force a lock may refuse as long as it likes.
+// in effect, also one that never heals, a lock may refuse as long as it likes.
 //
 // Its first rule is no-progress: in a quiet stretch, from the position on at which no client
 // could hold a key any more, at least five attempts were refused over at least a
@@ -29,7 +29,7 @@ const (
 //
 // residue.go and asleep.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
-	stretches := l.h.Quiet
+	stretches := l.quiet
 	findings := l.residue()
 	if len(stretches) == 0 {
 		return violated(findings)

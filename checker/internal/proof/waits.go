@@ -114,7 +114,7 @@ func (x *prover) struckBefore(client string, pos int) bool {
 	})
 }
 
-// quiet finds the recovery period, or returns -1.
+// quiet finds the recovery period, or returns -1. A fault that never healed leaves none.
 func (x *prover) quiet() (from, to int) {
 	from, to = -1, -1
 	for p, e := range x.h.events {
@@ -127,10 +127,22 @@ func (x *prover) quiet() (from, to int) {
 			}
 		}
 	}
-	if to < 0 {
+	if to < 0 || x.unhealed(to) {
 		return -1, -1
 	}
 	return from, to
+}
+
+// unhealed reports whether a fault before a position never healed.
+func (x *prover) unhealed(pos int) bool {
+	for i, e := range x.h.events[:pos] {
+		if e.who == "nemesis" && e.phase != "healed" && !slices.ContainsFunc(x.h.events[i:], func(o event) bool {
+			return o.who == "nemesis" && o.phase == "healed" && o.what == e.what && o.field["step"] == e.field["step"]
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // progress finds a recovery period in which no client was granted a lock that no client can have held.
