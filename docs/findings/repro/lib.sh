@@ -150,3 +150,16 @@ python_packages() {
 	python3 -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check --no-deps --require-hashes -r "$here/requirements.txt" || return
 	if [ -n "${VERSION:-}" ]; then "$1/bin/python" -m pip install --no-deps "${library#pypi/}==$VERSION"; fi
 }
+
+# try_go ARGUMENT... runs main.go with the modules of go.mod.
+try_go() {
+	need golang go
+	prepared go go_packages go.mod go.sum main.go
+	try "$folder/main" "$@"
+}
+go_packages() {
+	cp "$here/go.mod" "$here/go.sum" "$here/main.go" "$1" && cd "$1" || return
+	export GOWORK=off GOFLAGS=
+	if [ -n "${VERSION:-}" ]; then go get "$library@v$VERSION" && go mod tidy || return; fi
+	go build -o main .
+}
