@@ -130,6 +130,9 @@ func TestCIPageShowsTheExample(t *testing.T) {
 	if steps == "" || !strings.Contains(all[top+"docs/ci.md"], steps) {
 		t.Error("docs/ci.md shows other steps than examples/ci/lock.yml")
 	}
+	if strings.Count(example, "lockbench run ") > 1 && strings.Contains(example, "results/latest") {
+		t.Error("examples/ci/lock.yml has several runs, and results/latest is the last of them")
+	}
 }
 
 // TestRecommendedListsExist: messages recommend `lockbench list KIND` only of kinds that there are.
