@@ -46,7 +46,8 @@ func newConformCommand() *cobra.Command {
 		Long: `conform starts a lock service in each topology on which the lock runs, and checks the
 promises of the lock without faults: exclusion, waiting, re-entry, leases, renewal,
 tokens, and the errors of wrong calls. It skips the rules for capabilities that the lock
-does not claim. With --servers it uses those servers.
+does not claim. With --servers it uses those servers. It prints each rule on stderr when
+the rule is decided, and the table of a topology on stdout.
 
 A LOCK is written as in "run --locks": a name with options, NAME=cmd:COMMAND or
 NAME=wasm:MODULE. A COMMAND is a guest, a program in any language that speaks
@@ -188,13 +189,21 @@ func conformUse(args []string, dash bool) (use scenarios.LockUse, err error) {
 // conformed is a lock under test.
 type conformed struct {
 	world world.World
-	warn  func(line string)
+	warn  func(line string) // prints to stderr
 	// warned limits the warnings about a guest during the run to the first one.
 	warned   sync.Once
 	entry    catalog.Lock // the card of a guest comes from its hello
 	use      scenarios.LockUse
 	seed     uint64 // distinguishes the keys of several runs on the same servers; 0: there is only one
 	missteps trial.Missteps
+}
+
+// decided adds a result and prints a line, because all rules together can take minutes. Rules that do not apply take no time.
+func (s *conformed) decided(on *conformOn, r locktest.Result) {
+	rule := on.add(r)
+	if rule.Result != ruleNA {
+		s.warn(fmt.Sprintf("%s, rule %d of %d: %s %s, %s", on.Topology, len(on.Rules), len(locktest.Rules()), rule.Rule, rule.Result, seconds(rule.TookS)))
+	}
 }
 
 // place limits the topologies of the lock to that of external servers or those of --topology.
@@ -292,7 +301,8 @@ func (s *conformed) on(ctx context.Context, t locks.Topology) (conformOn, error)
 		if err != nil {
 			return err
 		}
-		on.add(locktest.Run(ctx, subject))
+		subject.Decided = func(r locktest.Result) { s.decided(&on, r) }
+		locktest.Run(ctx, subject)
 		return context.Cause(ctx)
 	})
 	if !entered && errors.As(err, new(world.Unsupported)) || errors.Is(err, locks.ErrUnsupported) {

@@ -55,25 +55,24 @@ const (
 	ruleNA        = "n/a"
 )
 
-// add adds the results.
-func (on *conformOn) add(results []locktest.Result) {
-	for _, r := range results {
-		rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds()}
-		switch {
-		case r.Err != nil:
-			rule.Result, rule.Why = ruleBroken, report.OneLine(r.Err.Error())
-			on.Broken++
-		case r.Undecided != nil:
-			rule.Result, rule.Why = ruleUndecided, report.OneLine(r.Undecided.Error())
-			on.Undecided++
-		case r.NA != "":
-			rule.Result, rule.Why = ruleNA, r.NA
-			on.NotAsked++
-		default:
-			on.Kept++
-		}
-		on.Rules = append(on.Rules, rule)
+// add adds a result.
+func (on *conformOn) add(r locktest.Result) conformRule {
+	rule := conformRule{Rule: r.Rule.Name, About: r.Rule.About, Result: ruleKept, TookS: r.Took.Seconds()}
+	switch {
+	case r.Err != nil:
+		rule.Result, rule.Why = ruleBroken, report.OneLine(r.Err.Error())
+		on.Broken++
+	case r.Undecided != nil:
+		rule.Result, rule.Why = ruleUndecided, report.OneLine(r.Undecided.Error())
+		on.Undecided++
+	case r.NA != "":
+		rule.Result, rule.Why = ruleNA, r.NA
+		on.NotAsked++
+	default:
+		on.Kept++
 	}
+	on.Rules = append(on.Rules, rule)
+	return rule
 }
 
 func (r *conformReport) exitCode() int {

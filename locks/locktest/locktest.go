@@ -59,6 +59,8 @@ type Subject struct {
 	Excused map[string]string
 	// Server gives access to the servers; nil: rules that need it are left out.
 	Server Server
+	// Decided receives each result as soon as its rule ends. It may be nil.
+	Decided func(Result)
 }
 
 // Server gives the suite access to the servers, not through the lock.
@@ -112,24 +114,32 @@ func Run(ctx context.Context, s Subject) []Result {
 		if ctx.Err() != nil {
 			break
 		}
-		if why, ok := s.Excused[rule.Name]; ok {
-			results = append(results, Result{Rule: rule, NA: why})
-			continue
-		}
-		b := &bench{Subject: s, key: fmt.Sprintf("%s%s-%d", s.Prefix, rule.Name, i), next: &clients}
-		start := time.Now()
-		err := b.do(ctx, rule)
-		r := Result{Rule: rule, Err: err, Took: time.Since(start)}
-		var na notClaimed
-		switch {
-		case errors.As(err, &na):
-			r.Err, r.NA = nil, string(na)
-		case doubtOnly(err):
-			r.Err, r.Undecided = nil, err
+		r := Result{Rule: rule, NA: s.Excused[rule.Name]}
+		if _, excused := s.Excused[rule.Name]; !excused {
+			b := &bench{Subject: s, key: fmt.Sprintf("%s%s-%d", s.Prefix, rule.Name, i), next: &clients}
+			r = b.result(ctx, rule)
 		}
 		results = append(results, r)
+		if s.Decided != nil {
+			s.Decided(r)
+		}
 	}
 	return results
+}
+
+// result runs a rule.
+func (b *bench) result(ctx context.Context, rule Rule) Result {
+	start := time.Now()
+	err := b.do(ctx, rule)
+	r := Result{Rule: rule, Err: err, Took: time.Since(start)}
+	var na notClaimed
+	switch {
+	case errors.As(err, &na):
+		r.Err, r.NA = nil, string(na)
+	case doubtOnly(err):
+		r.Err, r.Undecided = nil, err
+	}
+	return r
 }
 
 // Check is Run with one error for all rules that were not kept.

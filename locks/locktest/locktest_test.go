@@ -530,6 +530,28 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Each result is passed on before the next rule runs.
+func TestDecided(t *testing.T) {
+	var told, told1 []locktest.Result
+	subject := locktest.Subject{NoTTL: true, Excused: map[string]string{"exclude": "it is a test"}}
+	subject.Decided = func(r locktest.Result) { told = append(told, r) }
+	subject.Open = func(ctx context.Context, id int) (locks.Locker, error) {
+		if told1 == nil && len(told) > 0 {
+			told1 = slices.Clone(told)
+		}
+		return control.OpenNoLock(ctx, locks.Client{ID: id})
+	}
+	results := locktest.Run(t.Context(), subject)
+	if len(told1) == 0 || len(told1) >= len(results) || told1[0].Rule.Name != results[0].Rule.Name {
+		t.Errorf("%d of %d results before a later rule", len(told1), len(results))
+	}
+	for i, r := range results {
+		if told[i].Rule.Name != r.Rule.Name || told[i].Err != r.Err || told[i].NA != r.NA {
+			t.Errorf("told %v, want %v", told[i], r)
+		}
+	}
+}
+
 // With a prefix, all names of the suite begin with it.
 func TestPrefix(t *testing.T) {
 	var mu sync.Mutex
