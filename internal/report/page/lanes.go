@@ -73,7 +73,9 @@ func (d *drawer) clientLanes(s scale, only map[int32]bool) (lanes []lane, left i
 		}
 		for i, f := range d.h.Faults {
 			if f.Strikes(id) {
-				l.Bars = append(l.Bars, s.inside([]bar{d.faults[i]})...)
+				b := d.faults[i]
+				b.Label = "" // holds would lie over it, and the lane of the fault has it
+				l.Bars = append(l.Bars, s.inside([]bar{b})...)
 			}
 		}
 		lanes = append(lanes, *l)

@@ -60,6 +60,10 @@ func TestMatrixPageInABrowser(t *testing.T) {
 			t.Fatalf("the cells read %q, want %q", cells, want)
 		}
 	}
+	// The names of two locks do not need a header that is much taller than they are.
+	if empty := page.JS[float64](t, b, `(() => { const heads = [...document.querySelectorAll("th.lockname")]; return heads[0].getBoundingClientRect().height - Math.max(...heads.map(h => h.querySelector("span").getBoundingClientRect().height)); })()`); empty > 20 {
+		t.Errorf("%.0f pixels of the header are empty", empty)
+	}
 	// A cell links to the lock on the page of its run.
 	b.Do(t, chromedp.Click(".heat td.double-grant a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
 	b.Calm(t)

@@ -3,10 +3,13 @@ package page
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"lockbench/internal/history"
 )
 
 // Screen is the size and the colour scheme of a display.
@@ -142,6 +145,43 @@ func TestTicksAfterResize(t *testing.T) {
 	b.Open(t, filepath.Join(dir, File))
 	for _, width := range []int64{1300, 390, 844, 390} {
 		b.On(t, Screen{Width: width})
+		if bad := JS[[]string](t, b, overlapping); len(bad) > 0 {
+			t.Errorf("at %d pixels: %q", width, bad)
+		}
+	}
+	b.Calm(t)
+}
+
+// Labels of faults do not lie over each other, and those of short faults are not shown.
+func TestLabelsOfShortFaults(t *testing.T) {
+	s := &events{}
+	s.probe(0, history.Episode{Number: 1})
+	for i, length := range []int{1000, 5, 5, 5, 400, 400} {
+		at := []int{100, 1200, 1210, 1220, 1400, 1420}[i]
+		for phase, when := range map[string]int{history.Begins: at, history.Bites: at, history.Healed: at + length} {
+			s.fault(when, i+1, "isolate", phase, "redis-1 cut off", "redis-1")
+		}
+	}
+	s.granted(50, 3, "3.1", "a")
+	s.granted(300, 5, "5.1", "a")
+	s.writes(1900, 3, "3.1", 1)
+	s.released(1990, 3, "3.1")
+	slices.SortStableFunc(s.all, func(a, b history.Event) int { return int(a.Time - b.Time) })
+	for i := range s.all {
+		s.all[i].Index = i
+	}
+	dir := bundleOf(t, s.all, stepsOf(6, 6), "set-nx")
+	b := OpenBrowser(t)
+	const overlapping = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+		const bad = [], svg = document.querySelector("section.lock > .timeline svg.time");
+		const all = [...svg.querySelectorAll("text.on")].filter(e => getComputedStyle(e).visibility === "visible").map(e => e.getBoundingClientRect());
+		if (!all.length) { bad.push("no labels"); }
+		all.forEach((a, i) => all.slice(i + 1).forEach(b => { if (a.top < b.bottom && b.top < a.bottom && a.left < b.right && b.left < a.right) { bad.push(a.left + " and " + b.left); } }));
+		done(bad);
+	})))`
+	for _, width := range []int64{1300, 390} {
+		b.On(t, Screen{Width: width})
+		b.Open(t, filepath.Join(dir, File))
 		if bad := JS[[]string](t, b, overlapping); len(bad) > 0 {
 			t.Errorf("at %d pixels: %q", width, bad)
 		}

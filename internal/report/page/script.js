@@ -60,6 +60,19 @@
       });
     }).observe(svg);
   }
+  // Labels of bars: one for which its bar is too short, or that would lie over another of its lane, is not shown. The
+  // tooltip of the bar has the same.
+  function fit(svg) {
+    var lanes = {};
+    svg.querySelectorAll("text.on").forEach(function (s) {
+      var bar = s.parentNode.previousElementSibling.getBoundingClientRect(), long = s.getComputedTextLength() + 8;
+      var from = bar.left, to = Math.min(bar.right, from + long);
+      var y = Math.floor((s.parentNode.getAttribute("y") - 22) / 26), lane = lanes[y] = lanes[y] || [];
+      var shown = to - from >= Math.min(long, 60) && lane.every(function (other) { return to <= other[0] || from >= other[1]; });
+      s.style.visibility = shown ? "" : "hidden";
+      if (shown) { lane.push([from, to]); }
+    });
+  }
   function timeline(t) {
     var scroll = t.querySelector(".scroll"), svg = t.querySelector("svg.time"), detail = t.querySelector(".detail");
     var level = 1, levelMax = 64, from = +t.dataset.from, to = +t.dataset.to;
@@ -81,6 +94,7 @@
         var end = (at - from) / (to - from) * scroll.clientWidth * level + 3 + s.getComputedTextLength();
         if (end > scroll.clientWidth * level) { s.remove(); } // the edge would cut it
       }
+      fit(svg);
     }
     function zoom(by, at) {
       var next = Math.min(levelMax, Math.max(1, level * by));

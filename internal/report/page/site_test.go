@@ -132,6 +132,34 @@ func TestSiteInABrowser(t *testing.T) {
 	b.Calm(t)
 }
 
+// The runs of a matrix have a list of their own, which the filter opens, and an undecided lock has its own sign.
+func TestListOfRunsWithAMatrix(t *testing.T) {
+	root := t.TempDir()
+	runOf(t, root, "failover", 1, lockOf("set-nx", checker.Violated, checker.DoubleGrant, func(l *report.Lock) { l.AsExpected = false }),
+		lockOf("redlock", checker.Unknown, checker.NoClass, func(l *report.Lock) { l.AsExpected = false }))
+	for i, world := range []string{"sim", "local"} {
+		runOf(t, filepath.Join(root, "matrix", "20261121-020000-7", world), "steady", uint64(2+i), lockOf("set-nx", checker.Valid, checker.NoClass, nil))
+	}
+	b, at := siteOf(t, root, site.Options{})
+	b.Do(t, chromedp.Navigate(at+"/"), chromedp.WaitVisible("#runs", chromedp.ByQuery))
+	b.Readable(t)
+	const shown = `[...document.querySelectorAll(".runs tbody tr")].filter(r => r.checkVisibility()).map(r => r.dataset.scenario).join(" ")`
+	if got := page.JS[string](t, b, shown); got != "failover" {
+		t.Errorf("the list of single runs has %q", got)
+	}
+	if got := page.JS[[]string](t, b, `[...document.querySelectorAll("#runs .lock")].map(e => e.innerText)`); strings.Join(got, ", ") != "✗ set-nx violated double-grant, ? redlock unknown" {
+		t.Errorf("its locks read %q", got)
+	}
+	if got := b.Text(t, ".matrix summary"); got != "matrix/20261121-020000-7 as expected 2 runs" {
+		t.Errorf("the matrix reads %q", got)
+	}
+	b.Do(t, chromedp.SendKeys("#text", "steady", chromedp.ByQuery))
+	if got, count := page.JS[string](t, b, shown), b.Text(t, "#count"); got != "steady steady" || count != "2 of 3 runs" {
+		t.Errorf("of steady it shows %q, %s", got, count)
+	}
+	b.Calm(t)
+}
+
 // The page of a year of nights is a separate file, without the runs.
 func TestNightsInABrowser(t *testing.T) {
 	dir := t.TempDir()

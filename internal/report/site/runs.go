@@ -29,9 +29,17 @@ type runsView struct {
 	page.Parts
 	Own       template.CSS
 	Filter    template.JS
-	Runs      []entry
-	Campaigns []string
+	Runs      []entry // those that are not part of a matrix
+	Total     int     // of all runs
+	Campaigns []campaignView
 	Open      []openRun
+}
+
+// campaignView is a matrix with its runs.
+type campaignView struct {
+	Dir  string
+	Page bool // it has a page
+	Runs []entry
 }
 
 // openRun is a run without a result.
@@ -47,7 +55,8 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	v := runsView{Parts: page.Shared(), Own: template.CSS(runsStyle), Filter: template.JS(runsScript), Runs: now.runs, Campaigns: now.campaigns}
+	v := runsView{Parts: page.Shared(), Own: template.CSS(runsStyle), Filter: template.JS(runsScript), Total: len(now.runs)}
+	v.Runs, v.Campaigns = now.grouped()
 	for _, dir := range now.open {
 		v.Open = append(v.Open, openRun{path.Base(path.Dir(dir)), path.Base(dir), filepath.Join(s.o.Root, filepath.FromSlash(dir)),
 			page.Href(path.Join(dir, page.File)), !s.claimed(dir)})
@@ -55,6 +64,40 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 	slices.SortFunc(v.Open, func(a, b openRun) int { return strings.Compare(b.Name, a.Name) })
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = runsPage.Execute(w, v) // the client may be gone
+}
+
+// grouped returns the runs that are not part of a matrix, and those of each matrix, the newest first.
+func (s *shelf) grouped() (alone []entry, all []campaignView) {
+	for _, e := range s.runs {
+		dir := e.Campaign()
+		if dir == "" {
+			alone = append(alone, e)
+			continue
+		}
+		i := slices.IndexFunc(all, func(c campaignView) bool { return c.Dir == dir })
+		if i < 0 {
+			i = len(all)
+			all = append(all, campaignView{Dir: dir})
+		}
+		all[i].Runs = append(all[i].Runs, e)
+	}
+	for _, dir := range s.campaigns {
+		if i := slices.IndexFunc(all, func(c campaignView) bool { return c.Dir == dir }); i >= 0 {
+			all[i].Page = true
+		} else {
+			all = append(all, campaignView{Dir: dir, Page: true})
+		}
+	}
+	return alone, all
+}
+
+// Outcome is the heaviest outcome of the runs of a matrix.
+func (c campaignView) Outcome() report.Outcome {
+	code := report.ExitExpected
+	for _, e := range c.Runs {
+		code = report.Worst(code, e.Exit)
+	}
+	return report.Outcomes[code]
 }
 
 // Href is the page of the run.

@@ -52,6 +52,7 @@ type lock struct {
 	Found string `json:"found"` // violated double-grant
 	Look  string `json:"look"`
 	Odd   bool   `json:"odd,omitempty"`  // not as expected
+	Sign  string `json:"sign,omitempty"` // of one that is not as expected: undecided has its own
 	Calm  bool   `json:"calm,omitempty"` // a control that is as expected
 	Tally
 }
@@ -137,7 +138,11 @@ func newEntry(r *report.Result) entry {
 			found = l.Found()
 		}
 		broke, episodes := l.Counted()
-		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), found, l.Look(), l.Odd(), l.Calm(), Tally{episodes, broke}})
+		sign := ""
+		if l.Odd() {
+			sign = l.Mark()
+		}
+		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), found, l.Look(), l.Odd(), sign, l.Calm(), Tally{episodes, broke}})
 	}
 	return e
 }
