@@ -75,6 +75,14 @@ func (d *Hold) lastSign(end int) int {
 	return d.signs[n-1]
 }
 
+// SignFrom returns the position of the first sign of a session at or after a position and inside its claim, or -1.
+func (d *Hold) SignFrom(pos int) int {
+	if n, _ := slices.BinarySearch(d.signs, pos); n < len(d.signs) && d.signs[n] <= d.Sign {
+		return d.signs[n]
+	}
+	return -1
+}
+
 // notice is an event that tells the client that its session is over.
 type notice struct {
 	at      int // the position at which the client gets it

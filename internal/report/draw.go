@@ -58,18 +58,22 @@ func (c *Counterexample) narrow(columns int) []string {
 	return out
 }
 
-// headline is the title, shortened in the name of the lock if need be, and the label.
+// headline is the title and the label, which gets its own line if it does not fit. A title that is too long is shortened
+// in the name of the lock.
 func (c *Counterexample) headline() Drawn {
 	const nameMin = 8
-	title, gap := c.Title, ""
+	d := Drawn{What: c.Title, Note: c.Label}
+	if over := width(d.What) - ScreenWidth; over > 0 {
+		d.What = clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over)) + strings.TrimPrefix(d.What, c.Lock)
+		d.What = clipWords(d.What, ScreenWidth)
+	}
 	if c.Label != "" {
-		gap = "    "
+		d.Gap = "    "
+		if width(d.What)+len(d.Gap)+width(d.Note) > ScreenWidth {
+			d.Gap = "\n   "
+		}
 	}
-	room := ScreenWidth - len(gap) - width(c.Label)
-	if over := width(title) - room; over > 0 {
-		title = clipMiddle(c.Lock, max(nameMin, width(c.Lock)-over)) + strings.TrimPrefix(title, c.Lock)
-	}
-	return Drawn{What: clipWords(title, room), Gap: gap, Note: c.Label}
+	return d
 }
 
 // steps formats the lines that have a time.

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -19,6 +17,8 @@ type row struct {
 	note    string // next to the bracket
 	bracket string
 	joins   bool // may be joined with the row before, of the same client
+	alone   bool // no row may be joined with it
+	holds   bool // part of a hold of one of the holders, which the bracket covers
 	weight  int
 }
 
@@ -33,7 +33,13 @@ const (
 
 // lines are the lines of the story in order, without the least important ones if there are more than most.
 func (s *story) lines(most int) []Line {
-	rows := slices.Concat(s.faultRows(), s.roleRows(), s.holderRows(), s.otherRows())
+	rows := s.holderRows()
+	last := s.meets
+	for i, r := range rows {
+		last = max(last, r.at)
+		rows[i].holds = r.who != "seen"
+	}
+	rows = slices.Concat(s.faultRows(), s.roleRows(), s.waitRows(), s.causeRows(), rows, s.otherRows(last))
 	slices.SortStableFunc(rows, func(x, y row) int { return x.at - y.at })
 	rows = keepRows(joinRows(rows), most)
 	s.drawBracket(rows)
@@ -51,7 +57,7 @@ func joinRows(rows []row) []row {
 	const widthMax = 62
 	var joined []row
 	for _, r := range rows {
-		if n := len(joined) - 1; n >= 0 && r.joins && joined[n].who == r.who && joined[n].note == "" && r.note == "" &&
+		if n := len(joined) - 1; n >= 0 && r.joins && !joined[n].alone && joined[n].who == r.who && joined[n].note == "" && r.note == "" &&
 			joined[n].weight != cause && joined[n].weight != grant && width(joined[n].what)+width(r.what)+2 <= widthMax {
 			joined[n].what += ", " + r.what
 			joined[n].weight = min(joined[n].weight, r.weight)
@@ -72,23 +78,23 @@ func keepRows(rows []row, rowsMax int) []row {
 	return rows
 }
 
-// drawBracket draws a's hold as a bracket at the right, with a mark at b's grant.
+// drawBracket draws a bracket at the right: both holds, with a mark at b's grant, or a's hold if it ended before.
 func (s *story) drawBracket(rows []row) {
 	if s.a == nil {
 		return
 	}
 	from := slices.IndexFunc(rows, func(r row) bool { return r.at == s.a.granted && r.who == s.a.name })
 	to := len(rows) - 1
-	for to > from && rows[to].who != s.a.name && !(s.together && rows[to].at == s.meets) {
+	for to > from && !(rows[to].holds && (s.together || rows[to].who == s.a.name)) {
 		to--
 	}
 	for i := from; from >= 0 && to > from && i <= to; i++ {
 		switch {
 		case i == from:
 			rows[i].bracket = "┐"
-		case i == to && rows[i].who == s.a.name:
+		case i == to:
 			rows[i].bracket = "┘"
-		case rows[i].note != "" || i == to:
+		case rows[i].note != "":
 			rows[i].bracket = "┤"
 		default:
 			rows[i].bracket = "│"
@@ -96,42 +102,11 @@ func (s *story) drawBracket(rows []row) {
 	}
 }
 
-func (s *story) faultRows() []row {
-	var rows []row
-	for _, f := range s.faults {
-		if !s.concerns(f) || f.Healed >= 0 && f.Healed < s.begin() {
-			continue
-		}
-		begins := row{at: f.Bites, who: "fault", weight: cause}
-		if f.Pauses() && s.b != nil && !s.strikes(f) {
-			begins.weight = helpful
-		}
-		suffix := ""
-		if f.Bites < 0 {
-			begins.at, suffix = f.Begins, " (not seen to take effect)"
-		}
-		e := s.h.At(begins.at)
-		begins.what = OneLine(f.Name + ": " + cmp.Or(e.Text, strings.Join(e.Targets, ", "), "in effect") + suffix)
-		rows = append(rows, begins)
-		if f.Healed >= 0 {
-			healed := row{at: f.Healed, who: "fault", what: OneLine(f.Name + " over: " + strings.Join(f.Targets, ", ")), weight: helpful}
-			if f.Pauses() {
-				healed.weight = cause // the overstay begins at its end
-			}
-			rows = append(rows, healed)
-		}
-	}
-	return rows
-}
-
-// roleRows are the changes of master during the story, and those before it that a fault caused which is still in
-// effect.
+// roleRows are the changes of master since the first fault that the story shows.
 func (s *story) roleRows() []row {
 	begin := s.begin()
 	for _, f := range s.faults {
-		if f.Healed < 0 || f.Healed > begin {
-			begin = min(begin, f.Begins)
-		}
+		begin = min(begin, f.Begins)
 	}
 	// A promotion that no fault ordered is also a cause.
 	alone := map[int]string{}
@@ -164,28 +139,72 @@ func (s *story) roleRows() []row {
 // holderRows are the grants of both holders and their operations since both held.
 func (s *story) holderRows() []row {
 	if s.a == nil {
-		return []row{{at: s.meets, who: "seen", what: OneLine(s.finding.Text), weight: grant}}
+		return []row{{at: s.meets, who: "seen", what: "the lock " + s.ruleTitle(), weight: grant}}
 	}
 	var rows []row
 	for _, t := range s.holders() {
-		r := row{at: t.granted, who: t.name, what: acquires[t.session.Acquire.Outcome] + " " + quoteKey(s.key), weight: grant}
-		if t == s.a {
-			r.what += t.lease(t.granted).words()
-		} else if s.together {
-			r.note = "both hold from"
+		r := row{at: t.granted, who: t.name, weight: grant}
+		key := quoteKey(s.key)
+		switch t.session.Acquire.Outcome {
+		case history.Done:
+			r.what = "acquires " + key
+			if t == s.a {
+				r.what += t.lease(t.granted).words()
+			}
+		case history.Failed:
+			r.what = "asks for " + key + " and is refused"
+		case history.Maybe:
+			r.what = "asks for " + key + t.lease(t.granted).words() + "; outcome unknown"
+		}
+		if t == s.b && s.together {
+			r.note = "both work from"
+			if s.believes == s.meets {
+				r.note = "both hold from"
+			}
 		}
 		rows = append(append(rows, r), s.workRows(t)...)
+	}
+	if kept := s.h.At(s.h.Position(s.finding.Event)).Facts; kept != nil && kept.Kept != nil && kept.TTL != nil {
+		rows = append(rows, row{at: s.h.Position(s.finding.Event), who: "seen", weight: vital,
+			what: fmt.Sprintf("%s keeps it for %s more", OneLine(kept.Kept.Node), Length(*kept.TTL))})
 	}
 	return rows
 }
 
-// acquires is an acquire in words, by its outcome.
-var acquires = map[history.Outcome]string{
-	history.Done: "acquires", history.Failed: "asks for (and is refused)", history.Maybe: "asks for (outcome unknown)",
+// waitRows are the calls of acquires whose answers came much later: those of a client that was overtaken or waited in vain,
+// and those during which a fault hit the client.
+func (s *story) waitRows() []row {
+	var rows []row
+	for _, t := range append(s.holders(), s.waits) {
+		if t == nil || t.session.Acquire.Outcome != history.Done && t != s.waits && s.finding.Rule != lostWakeUpRule {
+			continue
+		}
+		asked := t.session.Acquire.Invoke
+		r := row{at: asked, who: t.name, what: "asks for " + quoteKey(s.key), weight: helpful}
+		switch {
+		case t == s.waits || s.finding.Rule == lostWakeUpRule:
+			r.weight = vital
+		case !slices.ContainsFunc(s.h.Faults, func(f history.Fault) bool {
+			return f.Strikes(t.session.Client) && f.HoldsUp(t.session.Client) && f.Begins < t.granted && (f.Healed < 0 || f.Healed > asked)
+		}):
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if s.waits != nil {
+		for _, pos := range s.h.Probes {
+			seen := s.h.Events[pos].Facts.Queued
+			if seen != nil && pos < s.meets && slices.Contains(seen.Sessions, s.waits.session.Name) {
+				rows = append(rows, row{at: pos, who: "seen", what: s.waits.name + " is in the queue", weight: cause})
+				break
+			}
+		}
+	}
+	return rows
 }
 
-// workRows are the operations of a holder since both held, and its last check or renewal before, because it relied
-// on that.
+// workRows are the operations of a holder since both held, its last check or renewal before, because it relied on that, and
+// the renewals without which they would not both have held.
 func (s *story) workRows(t *tenure) []row {
 	var rows []row
 	var before *history.Op
@@ -219,14 +238,30 @@ func (s *story) workRows(t *tenure) []row {
 			rows = append(rows, r)
 		case history.Release:
 			rows = append(rows, row{at: op.Invoke, who: t.name, what: "releases" + s.answered(op), joins: true, weight: helpful})
+		case history.Renew:
+			if op.Outcome != history.Done || op.Return == s.believes || op.Invoke == s.worked || op == s.answeredAt(t) || s.b == nil {
+				rows = append(rows, s.renewal(t, op))
+			}
+		case history.Check:
+			if op.Invoke == s.worked && op.Outcome == history.Done {
+				rows = append(rows, row{at: op.Invoke, who: t.name, what: "makes sure: it holds", weight: helpful})
+			}
+		}
+	}
+	if needed := t.needed(s.meets); needed != nil && s.b != nil {
+		r := s.renewal(t, needed)
+		r.weight = cause
+		rows = append(rows, r)
+		if before == needed {
+			before = nil
 		}
 	}
 	if before != nil && t == s.a {
-		what := "makes sure: it holds"
+		r := row{at: before.Return, who: t.name, what: "makes sure: it holds", weight: helpful}
 		if before.F == history.Renew {
-			what = "renews" + t.lease(before.Return).words()
+			r = s.renewal(t, before)
 		}
-		rows = append(rows, row{at: before.Return, who: t.name, what: what, weight: helpful})
+		rows = append(rows, r)
 	}
 	if lost := t.session.Lost; len(lost) > 0 && lost[0] > t.granted && lost[0] <= s.ends {
 		rows = append(rows, row{at: lost[0], who: t.name, what: "receives a notice of loss", weight: cause})
@@ -235,6 +270,18 @@ func (s *story) workRows(t *tenure) []row {
 		rows = append(rows, row{at: died, who: t.name, what: "dies", weight: cause})
 	}
 	return rows
+}
+
+// renewal is the row of a renewal. The one since which both believe that they hold says so.
+func (s *story) renewal(t *tenure, op *history.Op) row {
+	r := row{at: op.Invoke, who: t.name, what: "renews" + s.answered(op), alone: op.Outcome == history.Done, weight: helpful}
+	if op.Outcome == history.Done {
+		r.at, r.what = op.Return, "renews"+t.lease(op.Return).words()
+	}
+	if op.Return == s.believes && s.together {
+		r.note, r.weight = "both hold from", vital
+	}
+	return r
 }
 
 // answered is the answer to a release that did not succeed.
@@ -246,43 +293,6 @@ func (s *story) answered(op *history.Op) string {
 		return fmt.Sprintf(" and gets %q", cmp.Or(OneLine(s.h.At(op.Return).Error), "no"))
 	}
 	return " and gets no answer"
-}
-
-// otherRows are operations of other clients on the key: releases that succeeded while a held, and the number of
-// grants.
-func (s *story) otherRows() []row {
-	if s.b == nil {
-		return nil
-	}
-	var rows []row
-	var grants []int
-	key := quoteKey(s.key)
-	for _, o := range s.h.Sessions {
-		if o == s.a.session || o == s.b.session || !slices.Contains(o.Keys, s.key) {
-			continue
-		}
-		if at := o.Acquire.Return; o.Acquire.Outcome == history.Done && at > s.meets && at <= s.ends {
-			grants = append(grants, at)
-		}
-		for _, op := range o.Ops {
-			if op.F != history.Release || op.Outcome != history.Done || o.Acquire.Invoke > s.a.granted ||
-				op.Return < s.a.granted || op.Return > s.meets {
-				continue
-			}
-			what := fmt.Sprintf("releases %s, which %s holds", key, s.a.name)
-			if l := newTenure(s.holds, o).lease(op.Invoke); l.kind == hold.Bounded && l.deadline < s.at(op.Invoke) {
-				what += "; its own lease ended at " + Stamp(l.deadline)
-			} else if op.Invoke < s.a.granted {
-				continue // it released its own hold, which let a in
-			}
-			rows = append(rows, row{at: op.Return, who: clientName(o.Client), weight: cause, what: what})
-		}
-	}
-	if len(grants) > 0 {
-		what := fmt.Sprintf("%s of %s in between", Plural(len(grants), "more grant"), key)
-		rows = append(rows, row{at: slices.Min(grants), who: "others", what: what, weight: helpful})
-	}
-	return rows
 }
 
 // at is the time of a position.

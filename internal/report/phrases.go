@@ -5,19 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"lockbench/checker"
 	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
-// lostUpdateRule is the rule of a write that undid others. Its sessions need not have overlapped, so the title is the
-// text of the finding.
-const lostUpdateRule = "lost-update"
-
-// overtakenRule is the rule of a grant to a client before one that had waited for longer. The story is about the
-// grant, because the waiter may never have held.
-const overtakenRule = "overtaken"
+// The rules whose findings are told in a way of their own.
+const (
+	lostUpdateRule = "lost-update" // a write that undid others; its sessions need not have overlapped
+	overtakenRule  = "overtaken"   // the story is about the grant, because the waiter may never have held
+	lostWakeUpRule = "lost-wake-up"
+	noProgressRule = "no-progress"
+	refusedRule    = "refused-though-free"
+)
 
 func (s *story) lock() string { return cmp.Or(OneLine(s.h.Header.Lock), "the lock") }
 
@@ -27,10 +30,8 @@ func (s *story) title() string {
 	a, b := s.a, s.b
 	granted := fmt.Sprintf("%s granted %s", lock, key)
 	switch {
-	case s.waiter != "" && a != nil:
-		return fmt.Sprintf("%s to %s before %s, which had waited for longer", granted, a.name, s.waiter)
-	case !s.together || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
-		return lock + ": " + OneLine(s.finding.Text)
+	case b == nil || s.finding.Class == checker.NoClass || s.finding.Class == checker.StaleWrite || s.finding.Rule == lostUpdateRule:
+		return lock + " " + s.ruleTitle()
 	case s.finding.Class == checker.Overstay:
 		late, other := s.late()
 		return fmt.Sprintf("%s: %s worked on %s after its lease, while %s held it", lock, late.name, key, other.name)
@@ -40,6 +41,108 @@ func (s *story) title() string {
 		return fmt.Sprintf("%s %s to %s while %s held it %s", granted, b.session.Mode, b.name, a.name, a.session.Mode)
 	}
 	return fmt.Sprintf("%s to %s while %s held it", granted, b.name, a.name)
+}
+
+// ruleTitle is the title of a finding of a rule whose findings do not show two holders: a predicate whose subject is the lock.
+// The text of the finding, which has the evidence, is the reason below.
+func (s *story) ruleTitle() string {
+	key, first, second := quoteKey(s.key), s.concerned(0), s.concerned(1)
+	switch s.finding.Rule {
+	case "evicted":
+		return fmt.Sprintf(`answered %s "not held", although it held %s`, first, key)
+	case "released-without-holding":
+		return fmt.Sprintf("confirmed a %s of %s by %s, which cannot have held it", s.confirmed(), key, first)
+	case "released-twice":
+		return fmt.Sprintf("confirmed two releases of one hold of %s by %s", key, first)
+	case refusedRule:
+		return fmt.Sprintf("refused %s to %s, although it was free", key, first)
+	case lostUpdateRule:
+		return fmt.Sprintf("let %s undo a write to %s", cmp.Or(s.actor(), first), key)
+	case "stale-write":
+		return fmt.Sprintf("let %s write to %s after a later holder", first, key)
+	case "token-fell":
+		return fmt.Sprintf("let the token of %s fall%s", key, s.tokens(" from %d to %d"))
+	case "token-repeated":
+		return fmt.Sprintf("gave a token of %s to %s and again to %s", key, first, second)
+	case noProgressRule:
+		return fmt.Sprintf("granted %s to no client, although it was free", key)
+	case lostWakeUpRule:
+		return fmt.Sprintf("left %s waiting for %s, although it was free", first, key)
+	case "residue":
+		return "left state on the servers when every client was gone"
+	case overtakenRule:
+		if s.waits != nil && s.a != nil {
+			return fmt.Sprintf("granted %s to %s before %s, which had waited longer", key, s.a.name, s.waits.name)
+		}
+	case "lease-short":
+		return fmt.Sprintf("keeps %s for %s for less than its lease", key, first)
+	case "lease-long":
+		return fmt.Sprintf("keeps %s for %s for longer than its lease", key, first)
+	case "handed-over-early":
+		return fmt.Sprintf("granted %s before the lease of its dead holder ended", key)
+	case "flood":
+		return "let a client flood the servers with commands"
+	case "not-linearizable":
+		return fmt.Sprintf("gave answers for %s that no order explains", key)
+	}
+	return fmt.Sprintf("broke the rule %s", cmp.Or(clip(OneLine(s.finding.Rule), 30), "of a finding"))
+}
+
+// concerned is the name of the n-th client of the finding.
+func (s *story) concerned(n int) string {
+	if n < len(s.finding.Sessions) {
+		for _, t := range s.holders() {
+			if t.session.Name == s.finding.Sessions[n] {
+				return t.name
+			}
+		}
+	}
+	return "a client"
+}
+
+// actor is the name of the client whose answer is the event of the finding, or empty.
+func (s *story) actor() string {
+	for _, t := range s.holders() {
+		if s.answeredAt(t) != nil {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// answeredAt returns the operation of a holder whose answer is the event of the finding, or nil.
+func (s *story) answeredAt(t *tenure) *history.Op {
+	i := slices.IndexFunc(t.session.Ops, func(op history.Op) bool { return op.Return >= 0 && op.Return == s.h.Position(s.finding.Event) })
+	if i < 0 {
+		return nil
+	}
+	return &t.session.Ops[i]
+}
+
+// confirmed names the operation whose answer is the event of the finding.
+func (s *story) confirmed() string {
+	for _, t := range s.holders() {
+		if op := s.answeredAt(t); op != nil && op.F == history.Renew {
+			return "renewal"
+		}
+	}
+	return "release"
+}
+
+// tokens writes the tokens of the two grants of the finding, if both have one.
+func (s *story) tokens(format string) string {
+	var tokens []any
+	for _, name := range s.finding.Sessions {
+		for _, t := range s.holders() {
+			if token := s.h.At(t.granted).Token; t.session.Name == name && token != nil {
+				tokens = append(tokens, *token)
+			}
+		}
+	}
+	if len(tokens) != 2 {
+		return ""
+	}
+	return fmt.Sprintf(format, tokens...)
 }
 
 // label is class and episode: "double-grant, episode 1".
@@ -54,7 +157,7 @@ func (s *story) label() string {
 	return strings.Join(parts, ", ")
 }
 
-// why explains the class of the finding in one sentence.
+// why explains the class of the finding, or is its text if it has no class.
 func (s *story) why() string {
 	pair := s.b != nil
 	switch class := s.finding.Class; {
@@ -63,21 +166,34 @@ func (s *story) why() string {
 	case class == checker.Overstay && pair:
 		return s.whyOverstay()
 	case class == checker.StaleWrite:
-		return s.whyStaleWrite()
+		return told(s.finding.Text) + " " + s.whyStaleWrite()
 	case class == checker.Undetermined && pair:
 		return s.whyUndetermined()
 	case class == checker.Undetermined:
 		return "The history does not show until when the clients could believe that they held."
-	case class == checker.NoClass && (s.waiter != "" || s.together && s.finding.Rule != lostUpdateRule): // otherwise the text is the title
-		return OneLine(s.finding.Text)
 	}
-	return ""
+	return told(s.finding.Text)
+}
+
+// told makes a sentence of the text of a finding.
+func told(text string) string {
+	if text = OneLine(text); text == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
 }
 
 func (s *story) whyDoubleGrant() string {
+	if s.believes > s.meets {
+		if again := s.renewedAt(s.believes); again != nil {
+			return fmt.Sprintf("The lock renewed the lease of %s at %s, while another client held it: the lock was granted twice.",
+				again.name, Stamp(s.at(s.believes)))
+		}
+	}
 	sign := "no sign of loss"
 	if lost := s.a.session.Lost; len(lost) > 0 && lost[0] <= s.meets {
-		sign = "received the notice of loss only afterwards"
+		sign = "a confirmation after the notice of loss"
 	}
 	had := "had the lock"
 	if l := s.a.lease(s.meets); l.kind == hold.Bounded && l.deadline > s.at(s.meets) {
@@ -86,15 +202,32 @@ func (s *story) whyDoubleGrant() string {
 	return fmt.Sprintf("%s %s and %s: the lock was granted twice.", sentence(s.a.name), had, sign)
 }
 
+// renewedAt returns the holder whose renewal was answered with ok at a position, or nil.
+func (s *story) renewedAt(pos int) *tenure {
+	for _, t := range s.holders() {
+		for _, op := range t.session.Ops {
+			if op.F == history.Renew && op.Outcome == history.Done && op.Return == pos {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
 func (s *story) whyOverstay() string {
 	late, _ := s.late()
-	work := late.lastWork(s.ends)
 	ended := "'s lease had ended"
-	if l := late.lease(work); l.kind == hold.Bounded {
+	switch l := late.lease(s.meets); {
+	case l.kind == hold.Renewed:
+		ended = " could not renew its lease in time"
+	case l.kind == hold.Bounded:
 		ended = "'s lease ended at " + Stamp(l.deadline)
 	}
-	return fmt.Sprintf("%s%s and it still worked at %s. No lease prevents this; a fenced resource can.",
-		sentence(late.name), ended, Stamp(s.at(work)))
+	worked := "it had not released"
+	if s.worked >= 0 {
+		worked = "it still worked at " + Stamp(s.at(s.worked))
+	}
+	return fmt.Sprintf("%s%s and %s. No lease prevents this; a fenced resource can.", sentence(late.name), ended, worked)
 }
 
 func (s *story) whyUndetermined() string {
@@ -109,11 +242,10 @@ func (s *story) whyUndetermined() string {
 }
 
 func (s *story) whyStaleWrite() string {
-	pos := s.h.Position(s.finding.Event)
-	form := s.h.At(pos).Resource
+	form := s.h.At(s.h.Position(s.finding.Event)).Resource
 	for _, t := range s.holders() {
-		if i := slices.IndexFunc(t.session.Ops, func(op history.Op) bool { return op.Return == pos }); i >= 0 {
-			form = s.form(t.session.Ops[i])
+		if op := s.answeredAt(t); op != nil {
+			form = s.form(*op)
 		}
 	}
 	if form == history.Fenced {

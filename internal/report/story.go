@@ -23,7 +23,8 @@ const linesMax = 12
 //	   Why      Client 3 had 5.692 s of its lease left and no sign of loss: the lock was granted twice.
 //	   Harm     85 writes undone: client 3 wrote 18 over 102.
 //
-// It has the events that concern the finding's key: both holders, the faults in effect, the changes of role.
+// It has the events that concern the finding's key: both holders, the faults that were in effect or had healed before, the
+// changes of role, and the releases of other clients that explain the later grant.
 type Counterexample struct {
 	Lock  string `json:"lock"`            // the lock
 	Title string `json:"title"`           // one sentence, which begins with the lock
@@ -41,7 +42,7 @@ type Line struct {
 	Who     string `json:"who"`               // client 3, fault, seen, others
 	What    string `json:"what"`              // the step in words
 	Note    string `json:"note,omitempty"`    // a remark on the right
-	Bracket string `json:"bracket,omitempty"` // the part of the bracket that joins the lines of the first holder
+	Bracket string `json:"bracket,omitempty"` // the part of the bracket that joins the lines of the holders
 	Event   int    `json:"event"`             // its index in the history
 	Number  int    `json:"line"`              // its line in history.jsonl
 }
@@ -60,11 +61,11 @@ type Scene struct {
 // history was judged. Without a plan and probes in the history it is shorter.
 func NewCounterexample(h *history.History, f checker.Finding, r checker.Release) *Counterexample {
 	if len(h.Events) == 0 {
-		return &Counterexample{Title: OneLine(f.Text)}
+		return &Counterexample{Title: OneLine(f.Rule), Why: told(f.Text)}
 	}
 	s := newStory(h, f, r)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
-	most := linesMax - 1
+	most := linesMax - strings.Count(c.headline().String(), "\n") - 1
 	for _, d := range c.sentences() {
 		most -= 1 + strings.Count(d.What, "\n")
 	}
@@ -84,22 +85,28 @@ type story struct {
 	key     string
 	// a held, and then b came; b is nil if the finding concerns one session, and both
 	// are nil if it concerns none.
-	a, b   *tenure
-	waiter string // the client that was overtaken, if any
+	a, b  *tenure
+	waits *tenure // the one that was overtaken, if any
 	// together: a had not released when b was granted the lock. Without it the finding is about an answer, such as a
 	// token that fell.
 	together bool
 	// meets is the position from which both held: b's grant, or where the finding was.
 	meets int
+	// believes is the position from which both clients could believe that they held, or -1.
+	believes int
+	// worked is the first call after the later grant by which a holder beyond its lease showed that it worked on, or -1.
+	worked int
 	// ends is the last position of the story.
 	ends int
-	// faults are those that began by then, in order. Later positions are -1.
-	faults []history.Fault
+	// causes are the releases of other sessions that explain the finding.
+	causes []freeing
+	// faults are those that the story shows, in order. Later positions than ends are -1.
+	faults []shownFault
 	harm   harm
 }
 
 func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
-	s := &story{h: h, holds: hold.Find(h, r == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event)}
+	s := &story{h: h, holds: hold.Find(h, r == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
@@ -111,7 +118,7 @@ func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
 		concerned = slices.DeleteFunc(concerned, func(t *tenure) bool {
 			passed := t.granted != s.meets
 			if passed {
-				s.waiter = t.name
+				s.waits = t
 			}
 			return passed
 		})
@@ -129,19 +136,15 @@ func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
 			s.a.name, s.b.name = "session "+s.a.session.Name, "session "+s.b.session.Name
 		}
 	}
-	s.ends = s.end()
-	for _, f := range h.Faults {
-		if f.Begins > s.ends || !f.Began() {
-			continue
+	if s.together {
+		s.believes = hold.Meet(s.a.hold.Most.Beliefs, s.b.hold.Most.Beliefs)
+		if late, _ := s.late(); !late.believed(s.meets) {
+			s.worked = late.hold.SignFrom(s.meets)
 		}
-		if f.Bites > s.ends {
-			f.Bites = -1
-		}
-		if f.Healed > s.ends {
-			f.Healed = -1
-		}
-		s.faults = append(s.faults, f)
 	}
+	s.ends = s.end()
+	s.causes = s.findCauses()
+	s.faults = s.findFaults()
 	s.harm = measureHarm(s)
 	return s
 }
@@ -162,7 +165,7 @@ func (s *story) begin() int {
 // end is the position at which the overlap has shown its effect: a's first operation after both held, and its
 // release if that follows.
 func (s *story) end() int {
-	end := max(s.meets, s.h.Position(s.finding.Event))
+	end := max(s.meets, s.h.Position(s.finding.Event), s.believes)
 	if s.a == nil {
 		return end
 	}
@@ -177,19 +180,8 @@ func (s *story) end() int {
 // late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
 // client that was paused inside its acquire has a lease that is long over.
 func (s *story) late() (late, other *tenure) {
-	if !s.a.overstayed(s.ends) && s.b.overstayed(s.ends) {
+	if s.a.believed(s.meets) {
 		return s.b, s.a
 	}
 	return s.a, s.b
-}
-
-// strikes reports whether a fault affects the client of a holder.
-func (s *story) strikes(f history.Fault) bool {
-	return slices.ContainsFunc(s.holders(), func(t *tenure) bool { return f.Strikes(t.session.Client) })
-}
-
-// concerns reports whether a fault affects a server or one of the holders.
-func (s *story) concerns(f history.Fault) bool {
-	return len(f.Targets) == 0 || s.a == nil || s.strikes(f) ||
-		slices.ContainsFunc(f.Targets, func(name string) bool { return !history.ParseParty(name).IsClient() })
 }

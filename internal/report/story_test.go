@@ -15,6 +15,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/stats"
 	"lockbench/internal/testing/historytest"
+	"lockbench/internal/testing/storytest"
 	"lockbench/locks"
 )
 
@@ -34,6 +35,9 @@ func TestStory(t *testing.T) {
 				if width(line) > ScreenWidth {
 					t.Errorf("line %d is %d wide: %s", i+1, width(line), line)
 				}
+			}
+			for _, problem := range storytest.Problems(h, f, checker.Ended, story) {
+				t.Error(problem)
 			}
 			golden(t, "story-"+name+".golden", strings.Join(story, "\n")+"\n")
 		})

@@ -81,22 +81,21 @@ func (t *tenure) firstOp(after int, f string) (history.Op, bool) {
 	return history.Op{}, false
 }
 
-// lastWork is the position of the last operation of the holder up to a limit, or of the grant.
-func (t *tenure) lastWork(limit int) int {
-	last := t.granted
-	for _, op := range t.session.Ops {
-		if op.F != history.Release && op.Outcome == history.Done && op.Return <= limit {
-			last = max(last, op.Invoke)
+// believed reports whether the client could believe at a position that it held.
+func (t *tenure) believed(at int) bool { return hold.Within(t.hold.Most.Beliefs, at) }
+
+// needed returns the last renewal before a position if the lease of the grant had ended by then, or nil.
+func (t *tenure) needed(before int) *history.Op {
+	if end, _ := t.hold.LeaseEnd(t.granted); t.hold.Renewed() || end > t.h.At(before).Time {
+		return nil
+	}
+	var last *history.Op
+	for i := range t.session.Ops {
+		if op := &t.session.Ops[i]; op.F == history.Renew && op.Outcome == history.Done && op.Return <= before {
+			last = op
 		}
 	}
 	return last
-}
-
-// overstayed reports whether the client worked on after its lease had ended, up to a limit.
-func (t *tenure) overstayed(limit int) bool {
-	work := t.lastWork(limit)
-	l := t.lease(work)
-	return l.kind == hold.Bounded && t.h.At(work).Time > l.deadline
 }
 
 // LeaseEnd is the end of a session's lease as far as its client knew. known is false if the lock has no lease, the
