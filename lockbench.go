@@ -24,12 +24,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/claim"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
@@ -135,10 +135,12 @@ func (o Options) run(ctx context.Context, show func(report.Tick)) (*Result, erro
 		todo.Worlds.Programs = map[string]string{redis.Name: o.RedisServer}
 	}
 	if todo.Out == "" {
-		if todo.Out, err = os.MkdirTemp("", "lockbench-"); err != nil {
-			return nil, fmt.Errorf("make a folder for results: %w", err)
+		dir, err := claim.NewDir("results")
+		if err != nil {
+			return nil, err
 		}
-		defer func() { _ = os.RemoveAll(todo.Out) }()
+		defer func() { _ = dir.Remove() }()
+		todo.Out = dir.Path
 	}
 	job, err := run.Prepare(ctx, todo)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/claim"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/search"
@@ -173,12 +173,12 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 // shrinkFirst shrinks a violation and prints the result. It reports whether the shrinking was not interrupted.
 func shrinkFirst(c *cobra.Command, x search.Exploration, first search.FoundSeed, out string) (whole bool, err error) {
 	w := c.OutOrStdout()
-	temp, err := os.MkdirTemp("", "lockbench-shrink-")
+	temp, err := claim.NewDir("shrink")
 	if err != nil {
-		return false, fmt.Errorf("make a folder for histories: %w", err)
+		return false, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	small, err := x.Shrink(c.Context(), first, out, temp, func(text string) {
+	defer func() { _ = temp.Remove() }()
+	small, err := x.Shrink(c.Context(), first, out, temp.Path, func(text string) {
 		_, _ = fmt.Fprintf(c.ErrOrStderr(), " smaller: %s\n", text)
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"lockbench/checker"
+	"lockbench/internal/claim"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/seed"
@@ -162,11 +163,11 @@ func (x Exploration) seeds(yield func(uint64) bool) {
 // running and returns the lowest that shows one, so that the result is reproducible. When ctx
 // ends, it returns the seeds that were tried by then.
 func (x Exploration) Run(ctx context.Context) (*Explored, error) {
-	dir, err := os.MkdirTemp("", "lockbench-explore-")
+	dir, err := claim.NewDir("explore")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for histories: %w", err)
+		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _ = dir.Remove() }()
 	started := time.Now()
 	out := &Explored{
 		Explore: 1, Scenario: x.Job.Scenario.Name, Lock: x.lock().Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
@@ -182,7 +183,7 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	cut := false // a seed was given up
 	run.Each(ctx, x.seeds, parallel, func(ctx context.Context, s uint64) (more bool) {
 		in := x.vary(s)
-		shown, err := x.try(ctx, in, filepath.Join(dir, fmt.Sprintf("%d.jsonl", s)))
+		shown, err := x.try(ctx, in, filepath.Join(dir.Path, fmt.Sprintf("%d.jsonl", s)))
 		mu.Lock()
 		defer mu.Unlock()
 		switch {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lockbench/internal/claim"
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
 	"lockbench/internal/shellword"
@@ -35,14 +36,14 @@ func Replay(ctx context.Context, command []string, path string, tell func(Replay
 	if err != nil {
 		return false, err
 	}
-	temp, err := os.MkdirTemp("", "lockbench-replay-")
+	temp, err := claim.NewDir("replay")
 	if err != nil {
-		return false, fmt.Errorf("make a folder for histories: %w", err)
+		return false, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
+	defer func() { _ = temp.Remove() }()
 	same = true
 	for _, file := range files {
-		r, err := replay(ctx, command, file, filepath.Join(temp, report.HistoryFile))
+		r, err := replay(ctx, command, file, filepath.Join(temp.Path, report.HistoryFile))
 		if err != nil {
 			return false, err
 		}

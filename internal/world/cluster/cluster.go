@@ -71,8 +71,8 @@ var (
 )
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
-// directory with this prefix.
-func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
+// directory for this world.
+func (c *Cluster) Claim(s world.Spec, nodesMax int, name string) (err error) {
 	c.Spec, c.Group = s, service.NoServers{}
 	c.Clients.Net, c.Clients.LogDir = c, s.LogDir
 	if c.Addresses == nil {
@@ -86,7 +86,7 @@ func (c *Cluster) Claim(s world.Spec, nodesMax int, dir string) (err error) {
 		c.servers = s.Service.Open(s.Topology, c)
 		c.Group, wire = c.servers, s.Service.Wire
 	}
-	if c.Dir, err = process.ClaimDir(dir); err != nil {
+	if c.Dir, err = process.NewDir(name); err != nil {
 		return err
 	}
 	if err := c.MakeClocks(context.Background(), s, c.Dir.Path); err != nil {

@@ -69,7 +69,7 @@ func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err e
 			err = errors.Join(err, c.stop())
 		}
 	}()
-	if err := c.Claim(s, nodesMax, "lockbench-docker-"); err != nil {
+	if err := c.Claim(s, nodesMax, "docker"); err != nil {
 		return nil, err
 	}
 	if s.Service == nil {

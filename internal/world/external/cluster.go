@@ -71,7 +71,7 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 		b.reach = reach{o: w.options, site: w.there()}
 		c.DialNode, c.Called, c.Clients.Prefix = b.reach.Dial, b.reach.site.Called, Prefix(s.Seed)
 	}
-	if err := c.Claim(s, nodesMax, "lockbench-external-"); err != nil || s.Service == nil {
+	if err := c.Claim(s, nodesMax, Name); err != nil || s.Service == nil {
 		return b, err
 	}
 	b.servers = c.Group.(service.ExternalServers)

@@ -42,7 +42,7 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 			err = errors.Join(err, b.stop())
 		}
 	}()
-	if err := c.Claim(s, nodesMax, "lockbench-local-"); err != nil {
+	if err := c.Claim(s, nodesMax, "local"); err != nil {
 		return nil, err
 	}
 	if b.block, err = claimBlock(); err != nil {

@@ -6,8 +6,11 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"syscall"
+
+	"lockbench/internal/claim"
 )
 
 // Cleaner is a process that outlives this one for a moment and removes what it leaves. It reads
@@ -23,14 +26,19 @@ type Cleaner struct {
 var cleanerScript string
 
 // startCleaner starts the process that removes a directory, and the shared memory of the servers,
-// when this process ends.
-func startCleaner(path string) (*Cleaner, error) {
-	return StartCleaner("the cluster's directory", "sh", "-c", cleanerScript, "lockbench-cleaner", path)
+// when this process ends. It keeps the directory claimed, so that no other process removes it first.
+func startCleaner(d *claim.Dir) (*Cleaner, error) {
+	cmd := exec.Command("sh", "-c", cleanerScript, "lockbench-cleaner", d.Path)
+	cmd.ExtraFiles = []*os.File{d.Owner}
+	return start("the cluster's directory", cmd)
 }
 
 // StartCleaner starts a command that removes something when its standard input ends.
 func StartCleaner(what string, words ...string) (*Cleaner, error) {
-	cmd := exec.Command(words[0], words[1:]...)
+	return start(what, exec.Command(words[0], words[1:]...))
+}
+
+func start(what string, cmd *exec.Cmd) (*Cleaner, error) {
 	cmd.Dir = "/"
 	// In its own session, so that signals to the terminal or the group do not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -17,7 +17,7 @@ import (
 // then.
 func TestCleaner(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	d, err := ClaimDir("lockbench-test-")
+	d, err := NewDir("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCleanerRemovesSharedMemory(t *testing.T) {
 		{"initdb's", otherProcess, true, true},
 	} {
 		t.Setenv("TMPDIR", t.TempDir())
-		d, err := ClaimDir("lockbench-test-")
+		d, err := NewDir("test")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,51 +7,33 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"lockbench/internal/claim"
 )
 
 // Dir is a cluster's temporary directory. If this process is killed, a [Cleaner] removes it; if
-// that is killed as well, the next cluster of the same world does.
+// that is killed as well, the next lockbench that needs a temporary directory does.
 type Dir struct {
-	Path    string
+	*claim.Dir
 	Shared  string // a subdirectory that all clients share
-	claim   *os.File
 	cleaner *Cleaner
 }
 
-const (
-	claimFile   = "owner"
-	serversFile = "servers" // PIDs, for the cleaner
-	// youngMax is the age below which a directory is never removed: its run may be about to
-	// claim it.
-	youngMax = time.Minute
-)
+const serversFile = "servers" // PIDs, for the cleaner
 
-// ClaimDir creates a directory whose name begins with the prefix and locks a file in it. The
-// kernel releases the lock however this process ends, so a directory whose lock is free has no
-// owner.
-func ClaimDir(prefix string) (*Dir, error) {
-	sweepDirs(prefix)
-	path, err := os.MkdirTemp("", prefix)
+// NewDir creates a directory for a world.
+func NewDir(world string) (*Dir, error) {
+	claimed, err := claim.NewDir(world)
 	if err != nil {
-		return nil, fmt.Errorf("make the cluster's directory: %w", err)
+		return nil, err
 	}
-	d := &Dir{Path: path, Shared: filepath.Join(path, "shared")}
-	d.claim, err = os.Create(filepath.Join(path, claimFile))
+	d := &Dir{Dir: claimed, Shared: filepath.Join(claimed.Path, "shared")}
+	err = os.Mkdir(d.Shared, 0o755)
 	if err == nil {
-		err = unix.Flock(int(d.claim.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err == nil {
-		err = os.Mkdir(d.Shared, 0o755)
-	}
-	if err == nil {
-		d.cleaner, err = startCleaner(path)
+		d.cleaner, err = startCleaner(claimed)
 	}
 	if err != nil {
-		_ = d.Remove()
-		return nil, fmt.Errorf("claim the cluster's directory: %w", err)
+		return nil, errors.Join(fmt.Errorf("make the cluster's directory: %w", err), d.Remove())
 	}
 	return d, nil
 }
@@ -76,31 +58,5 @@ func (d *Dir) Remove() error {
 	if d.cleaner != nil {
 		err = d.cleaner.Work()
 	}
-	return errors.Join(err, os.RemoveAll(d.Path), d.claim.Close())
-}
-
-// sweepDirs removes the directories of killed runs. It ignores those that it may not remove.
-func sweepDirs(prefix string) {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
-	if err != nil {
-		return
-	}
-	for _, dir := range dirs {
-		if abandoned(dir) {
-			_ = os.RemoveAll(dir)
-		}
-	}
-}
-
-func abandoned(dir string) bool {
-	info, err := os.Stat(dir)
-	if err != nil || time.Since(info.ModTime()) < youngMax {
-		return false
-	}
-	claim, err := os.Open(filepath.Join(dir, claimFile))
-	if err != nil {
-		return os.IsNotExist(err)
-	}
-	defer func() { _ = claim.Close() }()
-	return unix.Flock(int(claim.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	return errors.Join(err, d.Dir.Remove())
 }
