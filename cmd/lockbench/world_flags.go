@@ -132,28 +132,38 @@ func serviceNames() []string {
 	return mapped(services.All(), func(s *service.Service) string { return s.Name })
 }
 
-// reach reads the external servers from the flags. It removes the secrets from the environment, which guests and hooks inherit.
+// reach reads the external servers from the flags. It removes the variables of secrets from the environment, which guests and
+// hooks inherit, also if they are not used.
 func (f *worldFlags) reach(o *run.WorldOptions) error {
-	g, named := f.given, f.named()
-	switch {
-	case o.External != nil:
+	if o.External != nil {
 		return nil // they were read before, and the secrets are no longer in the environment
-	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
-		return usagef("--servers is for world external, and --world is %s: leave one of them out", f.world)
-	case !named && f.world == external.Name:
-		return usagef("--world external uses servers that run already: name them with --servers URL; lockbench run --help has the schemes")
-	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
-		return usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name need --servers URL")
-	case !named:
-		return nil
 	}
-	read, err := g.Read(services.All(), os.Getenv)
-	if err != nil {
-		return usagef("%v", err)
-	}
+	read, err := f.external()
 	for _, name := range external.Variables(services.All()) {
 		_ = os.Unsetenv(name)
 	}
-	f.world, o.External = external.Name, &read
-	return nil
+	if read != nil {
+		f.world, o.External = external.Name, read
+	}
+	return err
+}
+
+// external reads the external servers from the flags and the environment, or returns nil if none are named.
+func (f *worldFlags) external() (*external.Options, error) {
+	g, named := f.given, f.named()
+	switch {
+	case named && f.world != "auto" && f.world != "" && f.world != external.Name:
+		return nil, usagef("--servers is for world external, and --world is %s: leave one of them out", f.world)
+	case !named && f.world == external.Name:
+		return nil, usagef("--world external uses servers that run already: name them with --servers URL; lockbench run --help has the schemes")
+	case !named && (g.Hooks != "" || g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != ""):
+		return nil, usagef("--hooks, --tls-ca, --tls-cert, --tls-key and --tls-name need --servers URL")
+	case !named:
+		return nil, nil
+	}
+	read, err := g.Read(services.All(), os.Getenv)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	return &read, nil
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
+	"lockbench/internal/secret"
 	"lockbench/locks"
 )
 
@@ -72,6 +74,9 @@ type ConnOptions struct {
 	Gained func() time.Duration
 	// KeyPrefix is put before key names in requests. The history does not contain it.
 	KeyPrefix string
+	// Mask masks secrets in the guest's texts: errors, noise, nodes, and the name and version in its hello. Words that the
+	// protocol knows are not masked.
+	Mask *secret.Mask
 	// HelloLimit is how long Hello waits; the default is helloLimit.
 	HelloLimit time.Duration
 	// OpenLimit is how long Open waits; the default is the constant OpenLimit.
@@ -185,7 +190,7 @@ func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Gr
 	if err != nil {
 		return Grant{}, err
 	}
-	return Grant{Until: c.untilOf(a, before), Token: a.Token, Nodes: a.Nodes, Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
+	return Grant{Until: c.untilOf(a, before), Token: a.Token, Nodes: c.masked(a.Nodes), Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
 }
 
 // Check asks the client whether it believes that it holds the lock. ErrLost means that it does not.
@@ -294,7 +299,7 @@ func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 		sent = true
 		select {
 		case a := <-wait:
-			return a, wrap(what, errorOf(r.Op, a))
+			return a, c.wrap(what, errorOf(r.Op, a))
 		case <-ctx.Done():
 		case <-c.gone:
 		}
@@ -304,7 +309,7 @@ func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 	c.giveUp(r.ID, sent)
 	select {
 	case a := <-wait: // it came in the same moment
-		return a, wrap(what, errorOf(r.Op, a))
+		return a, c.wrap(what, errorOf(r.Op, a))
 	default:
 	}
 	if err := c.Err(); err != nil {
@@ -313,11 +318,20 @@ func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {
 	return Answer{}, fmt.Errorf("%s: no answer: %w", what, ctx.Err())
 }
 
-func wrap(what string, err error) error {
+// wrap returns the error of an answer with its operation.
+func (c *Conn) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s: %w", what, c.o.Mask.Error(err))
+}
+
+func (c *Conn) masked(texts []string) []string {
+	texts = slices.Clone(texts)
+	for i, text := range texts {
+		texts[i] = c.o.Mask.Text(text)
+	}
+	return texts
 }
 
 // giveUp stops waiting for an answer. If the request may have been sent, a late answer is expected and not noise.

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockbench/internal/secret"
 	"lockbench/locks"
 )
 
@@ -587,4 +588,76 @@ func TestUntilOfAWrongClock(t *testing.T) {
 		}
 		s.end()
 	}
+}
+
+// TestSecretsAreMasked sends a secret in every text of a guest, once where texts are cut.
+func TestSecretsAreMasked(t *testing.T) {
+	const password = `hun"ter\2`
+	line, _ := json.Marshal(password)
+	leak := strings.Trim(string(line), `"`)
+	s := newScript(t)
+	s.conn.o.Mask = secret.New(password)
+	clean := func(what, text string) {
+		t.Helper()
+		if strings.Contains(text, "hun") || !strings.Contains(text, secret.Hidden) {
+			t.Errorf("%s is not masked: %s", what, text)
+		}
+	}
+	s.say(`{"hello":"lockbench-guest/1","name":"` + leak + `","version":"` + leak + `","family":"control","` + leak + `":1}`)
+	hello, err := s.conn.Hello(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clean("the name", hello.Name)
+	clean("the version", hello.Version)
+	clean("the unknown field", hello.Unknown)
+	long := strings.Repeat("x", quotedBytesMax-4) + password // is cut after four letters
+	s.say(long)
+	for _, answer := range []string{
+		`"unknown":"` + leak + `"`, `"fail":"taken","text":"` + leak + `"`, `"fail":"` + leak + `"`, `"ok":true,"unknown":"` + leak + `"`, `"ok":"` + leak + `"`,
+	} {
+		answered := async(func() error {
+			_, err := s.conn.Acquire(t.Context(), "s", locks.Request{Keys: []string{"k"}})
+			return err
+		})
+		s.say(fmt.Sprintf(`{"id":%d,%s}`, s.request().ID, answer))
+		err := <-answered
+		if err == nil {
+			t.Fatalf("%s is no error", answer)
+		}
+		clean(answer, err.Error())
+		if taken := strings.Contains(answer, "taken"); taken != errors.Is(err, locks.ErrTaken) {
+			t.Errorf("%s is %v", answer, err)
+		}
+	}
+	granted := async(func() Grant {
+		g, _ := s.conn.Acquire(t.Context(), "s", locks.Request{Keys: []string{"k"}})
+		return g
+	})
+	s.say(fmt.Sprintf(`{"id":%d,"ok":true,"nodes":["redis-1","%s"]}`, s.request().ID, leak))
+	if nodes := (<-granted).Nodes; nodes[0] != "redis-1" || nodes[1] != secret.Hidden {
+		t.Errorf("the nodes are %q", nodes)
+	}
+	s.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.noise) < 3 || len(s.warns) < 2 {
+		t.Errorf("%d lines and %d warnings were reported", len(s.noise), len(s.warns))
+	}
+	for _, text := range append(s.noise, s.warns...) {
+		clean("a line outside the protocol", text)
+	}
+	clean("the first line", s.conn.Heard().First)
+	clean("the advice", s.conn.Heard().Advice)
+}
+
+// TestHelloErrorIsMasked ends a guest of another version.
+func TestHelloErrorIsMasked(t *testing.T) {
+	s := newScript(t)
+	s.conn.o.Mask = secret.New("hunter2")
+	s.say(`{"hello":"lockbench-guest/0 hunter2"}`)
+	if _, err := s.conn.Hello(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), secret.Hidden) {
+		t.Errorf("the error is %v", err)
+	}
+	s.end()
 }

@@ -70,7 +70,7 @@ func (c *Conn) take(line []byte) {
 	case a.Notice == NoticeLost && a.ID == 0 && a.Session != "":
 		c.o.Lost(a.Session)
 	case a.Notice == NoticeQueued && a.ID == 0 && a.Session != "":
-		c.o.Queued(a.Session)
+		c.o.Queued(c.o.Mask.Text(a.Session))
 	case a.Notice != "":
 		c.stray("notice", line, fmt.Sprintf("the guest sent an invalid notice: a notice is "+
 			`{"notice":%q,"session":...} or has %q instead, without an id`, NoticeLost, NoticeQueued))
@@ -117,7 +117,7 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 		return
 	case broken != "":
 		c.stray("answer", line, broken)
-		a = Answer{ID: id, Unknown: broken + ": " + quoted(line)}
+		a = Answer{ID: id, Unknown: broken + ": " + quoted(c.maskedLine(line))}
 	case a.Until != nil && p.asked > 0 && time.Duration(*a.Until) > p.asked+p.wait+untilBeyond:
 		c.stray("until", line, fmt.Sprintf("the guest reports a lease of %.0f s for a request of %v s; until_ns is relative: "+
 			"it counts from the moment when the guest has read the request", time.Duration(*a.Until).Seconds(), p.asked.Seconds()))
@@ -133,15 +133,18 @@ func (c *Conn) takeHello(line []byte) {
 		return
 	default:
 	}
-	h, err := ReadHello(line)
+	h, err := readHello(line, func(line []byte) string { return quoted(c.maskedLine(line)) })
 	switch {
 	case errors.Is(err, errNoHello):
 		c.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
 			"Standard output belongs to the protocol: print to standard error instead")
 		return
 	case err != nil:
-		c.fail(err)
+		c.fail(c.o.Mask.Error(err))
 		return
+	}
+	for _, text := range []*string{&h.Name, &h.Version, &h.Unknown} {
+		*text = c.o.Mask.Text(*text)
 	}
 	c.mu.Lock()
 	c.hello = h
@@ -153,7 +156,10 @@ func (c *Conn) takeHello(line []byte) {
 var errNoHello = errors.New("its first line is not a hello")
 
 // ReadHello parses the first line of a guest.
-func ReadHello(line []byte) (Hello, error) {
+func ReadHello(line []byte) (Hello, error) { return readHello(line, quoted) }
+
+// readHello is ReadHello with a function that quotes the line in errors.
+func readHello(line []byte, quoted func([]byte) string) (Hello, error) {
 	var h Hello
 	err := json.Unmarshal(line, &h)
 	switch {
@@ -176,7 +182,8 @@ func ReadHello(line []byte) (Hello, error) {
 // stray counts and logs a line that is not part of the protocol, and warns about the first of each kind.
 func (c *Conn) stray(kind string, line []byte, advice string) {
 	c.mu.Lock()
-	text, warning := clip(line), advice+": "+quoted(line)
+	line = c.maskedLine(line)
+	text, warning := clip(line), c.o.Mask.Text(advice)+": "+quoted(line)
 	if c.noise.Lines++; c.noise.Lines == 1 {
 		c.noise.First, c.noise.Advice = text, warning
 	}
@@ -188,6 +195,9 @@ func (c *Conn) stray(kind string, line []byte, advice string) {
 		c.o.Warn(warning)
 	}
 }
+
+// maskedLine masks a line before it is shortened, which might leave the beginning of a secret.
+func (c *Conn) maskedLine(line []byte) []byte { return []byte(c.o.Mask.Text(string(line))) }
 
 func quoted(line []byte) string { return fmt.Sprintf("%q", clip(line)) }
 

@@ -14,6 +14,7 @@ func TestMain(m *testing.M) {
 	trialtest.Main(m, map[string]func() int{
 		"bad-guest":     func() int { return beBadGuest(os.Args[1]) },
 		"foreign-guest": beForeignGuest,
+		"leaky-guest":   func() int { return beLeakyGuest(os.Args[1]) },
 		"pick":          func() int { return bePick(os.Args[1], os.Args[2]) },
 	})
 }

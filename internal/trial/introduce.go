@@ -11,7 +11,8 @@ import (
 )
 
 // Meet starts a user's guest in a world and returns its hello.
-func Meet(ctx context.Context, w world.World, client world.ClientSpec) (world.Met, error) {
+func Meet(ctx context.Context, w world.World, client world.ClientSpec) (met world.Met, err error) {
+	defer func() { err = maskOf(w).Error(err) }()
 	runs := w.Describe()
 	switch {
 	case client.Module != "" && !runs.Modules:
@@ -20,7 +21,7 @@ func Meet(ctx context.Context, w world.World, client world.ClientSpec) (world.Me
 		return world.Met{}, world.Unsupportedf("%s cannot run guests; use --world local or docker", w.Name())
 	}
 	what := cmp.Or(client.Command, client.Module)
-	met, err := w.Meet(ctx, client)
+	met, err = w.Meet(ctx, client)
 	if err != nil {
 		return met, fmt.Errorf("start the guest %q: %w", what, err)
 	}

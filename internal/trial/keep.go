@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/secret"
 	"lockbench/internal/world"
 	"lockbench/service"
 	"lockbench/workloads"
@@ -26,17 +27,18 @@ const (
 type serverProbe struct {
 	servers service.Abilities
 	record  func(history.Event)
+	mask    *secret.Mask
 	pace    pace
 	grants  chan workloads.Moment
 }
 
 // probeServers returns the probe of a cluster.
-func probeServers(c world.Cluster, record func(history.Event)) *serverProbe {
+func probeServers(c world.Cluster, record func(history.Event), mask *secret.Mask) *serverProbe {
 	servers := c.Abilities()
 	if servers.TTL == nil || len(c.Nodes()) == 0 {
 		return nil
 	}
-	return &serverProbe{servers: servers, record: record, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
+	return &serverProbe{servers: servers, record: record, mask: mask, pace: paceOf(c), grants: make(chan workloads.Moment, 1)}
 }
 
 // granted offers a grant for a query. It does not wait.
@@ -97,6 +99,7 @@ func (k *serverProbe) left(ctx context.Context, lease time.Duration) {
 	}
 	names, ending := []string{}, []string{}
 	for name, ttl := range kept {
+		name = k.mask.Text(name) // clients choose the names
 		if ttl == service.Forever || ttl > lease {
 			names = append(names, name)
 		}

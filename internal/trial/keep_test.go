@@ -41,7 +41,7 @@ func (keeping) Requests(client string) map[string]int {
 func TestProbeFollowsGrants(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	recorded := make(chan history.Event, 1)
-	k := probeServers(keeping{asked: make(chan string, 1)}, func(e history.Event) { recorded <- e })
+	k := probeServers(keeping{asked: make(chan string, 1)}, func(e history.Event) { recorded <- e }, nil)
 	done := make(chan struct{})
 	go func() { defer close(done); k.watch(ctx) }()
 	k.granted(workloads.Moment{Key: "a", Session: "1.7"})
@@ -57,7 +57,7 @@ func TestProbeFollowsGrants(t *testing.T) {
 func TestProbeTellsWhatIsLeft(t *testing.T) {
 	var recorded []history.Event
 	c := keeping{}
-	k := probeServers(c, func(e history.Event) { recorded = append(recorded, e) })
+	k := probeServers(c, func(e history.Event) { recorded = append(recorded, e) }, nil)
 	k.left(t.Context(), 5*time.Second)
 	k.commands(c, []int{4})
 	left := recorded[0].Facts.Left
@@ -78,7 +78,7 @@ type mute struct{ world.Cluster }
 func (mute) Abilities() service.Abilities { return service.Abilities{} }
 
 func TestProbeOfNothing(t *testing.T) {
-	k := probeServers(mute{}, nil)
+	k := probeServers(mute{}, nil, nil)
 	k.granted(workloads.Moment{})
 	k.watch(t.Context())
 	k.left(t.Context(), time.Second)

@@ -20,6 +20,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/secret"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
@@ -61,6 +62,7 @@ type Trial struct {
 	Missteps Missteps
 
 	pace     pace
+	mask     *secret.Mask
 	recorder *history.Recorder
 	grants   atomic.Int64
 	unknown  atomic.Int64 // acquires of unknown outcome
@@ -72,6 +74,7 @@ type Trial struct {
 
 // Run runs the trial. An error is a failure of the harness; the events before it stay in the history.
 func (t *Trial) Run(ctx context.Context) error {
+	t.mask = maskOf(t.World)
 	t.Missteps.Hello(t.Subject.Hello)
 	in := t.Subject.Input
 	reduction := in.reduction()
@@ -107,7 +110,7 @@ func (t *Trial) Run(ctx context.Context) error {
 				t.recorder.Record(history.Probed(history.Noted{Notes: notes}))
 			}
 		}()
-		t.servers = probeServers(c, func(e history.Event) { t.recorder.Record(e) })
+		t.servers = probeServers(c, func(e history.Event) { t.recorder.Record(e) }, t.mask)
 		crew := t.crew(c, plan, cancel)
 		work, stopWork := context.WithCancel(ctx)
 		defer stopWork()
@@ -128,6 +131,20 @@ func (t *Trial) Run(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// log writes a line without secrets to the harness's log.
+func (t *Trial) log(line string) { t.Log(t.mask.Text(line)) }
+
+// masker is a world that knows secrets.
+type masker interface{ Mask() *secret.Mask }
+
+// maskOf returns the mask for the secrets of a world, or nil.
+func maskOf(w world.World) *secret.Mask {
+	if m, ok := w.(masker); ok {
+		return m.Mask()
+	}
+	return nil
 }
 
 // header returns the header of the history: the facts about the trial that the judge needs.
@@ -155,7 +172,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
 		subject: t.Subject, seed: t.Subject.Input.Seed,
 		limit: answerLimit + plan.Longest(), openLimit: guest.OpenLimit + plan.Longest(),
-		log: t.Log, missteps: &t.Missteps, reduction: t.Subject.Input.reduction(), fail: func(err error) { fail(err) },
+		log: t.log, missteps: &t.Missteps, reduction: t.Subject.Input.reduction(), fail: func(err error) { fail(err) },
 		granted: func(m workloads.Moment) {
 			t.grants.Add(1)
 			t.keyed.mark(m.Key)
@@ -188,7 +205,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		record(history.Episode{Number: n})
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
 			// A fault that was not undone is in the history, so the verdict is unknown.
-			t.Log(fmt.Sprintf("episode %d: %v", n, err))
+			t.log(fmt.Sprintf("episode %d: %v", n, err))
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -244,7 +261,7 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 			// The event belongs to no step.
 			t.recorder.Record(history.Event{
 				Process: history.Nemesis, Type: history.Info, F: "heal",
-				Phase: history.Fails, Text: "the servers did not settle: " + err.Error(),
+				Phase: history.Fails, Text: "the servers did not settle: " + t.mask.Text(err.Error()),
 			})
 			return false
 		}
@@ -274,6 +291,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 // note records a phase of a step.
 func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, text string) {
 	t.pace.step(p.ID)
+	text = t.mask.Text(text) // errors quote servers
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
 		t.promoted.Store(phase == nemesis.Begins || phase == nemesis.Bites)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/secret"
 	"lockbench/locks"
 	"lockbench/service"
 )
@@ -171,6 +172,8 @@ type ClientSpec struct {
 	OpenLimit time.Duration
 	// KeyPrefix begins the names of its keys at the servers. A world sets it.
 	KeyPrefix string
+	// Mask masks secrets in the client's texts. A world sets it. Nil: there are none.
+	Mask *secret.Mask
 	// Log receives messages about the client outside the protocol, and Lost the library's notices that a
 	// session's lock is lost. Either may be nil.
 	Log  func(line string)
@@ -183,7 +186,7 @@ type ClientSpec struct {
 
 // ConnOptions returns the options of the connection to the client.
 func (s ClientSpec) ConnOptions() guest.ConnOptions {
-	return guest.ConnOptions{Noise: s.Log, Warn: s.Warn, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, OpenLimit: s.OpenLimit}
+	return guest.ConnOptions{Noise: s.Log, Warn: s.Warn, Lost: s.Lost, Queued: s.Queued, KeyPrefix: s.KeyPrefix, Mask: s.Mask, OpenLimit: s.OpenLimit}
 }
 
 // Client is one lock client.

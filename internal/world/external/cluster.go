@@ -61,7 +61,7 @@ type backend struct {
 func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 	b := &backend{cut: map[world.Link]bool{}, isolated: map[string]bool{}, hooks: &runner{log: &process.Log{}}}
 	c := &b.cluster
-	c.Clients.Self, c.Links = w.options.Self, b
+	c.Clients.Self, c.Clients.Mask, c.Links = w.options.Self, w.mask, b
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.stop())
@@ -82,7 +82,7 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 	if err != nil {
 		return b, err
 	}
-	b.hooks = newRunner(w.options, b.reach.site, log, c.Dir.Path, s.LogDir)
+	b.hooks = newRunner(w.options, w.mask, b.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
 		if err := c.AddNode(proxy.Node{Name: n.Name}); err != nil {
 			return b, err

@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/secret"
 	"lockbench/internal/turn"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
@@ -45,6 +46,7 @@ type Options struct {
 	Location service.Location
 	Sources  map[service.Role]string // of passwords, for messages
 	TLS      *tls.Config             // nil: none
+	Key      string                  // the file of the private key of TLS (PEM)
 	Hooks    *Hooks                  // nil: none
 	// Self is the command that serves lockbench's own locks, without a lock's name. Empty: this
 	// program with the argument "guest".
@@ -56,6 +58,7 @@ type Options struct {
 // World runs locks on external servers. Make it with [New].
 type World struct {
 	options Options
+	mask    *secret.Mask
 	turn    turn.Turn // held by the lock that uses the servers
 	site    atomic.Pointer[service.Site]
 }
@@ -68,8 +71,20 @@ func New(o Options) *World {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	return &World{options: o, turn: turn.New()}
+	return &World{options: o, mask: o.mask(), turn: turn.New()}
 }
+
+// mask returns the mask for all passwords, tokens and keys.
+func (o Options) mask() *secret.Mask {
+	secrets := []string{o.Key}
+	for _, l := range o.Location.Logins {
+		secrets = append(secrets, l.Password)
+	}
+	return secret.New(secrets...)
+}
+
+// Mask returns the mask for the secrets of the servers.
+func (w *World) Mask() *secret.Mask { return w.mask }
 
 // Name is what people call this world.
 func (w *World) Name() string { return Name }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,31 @@ func TestWrongPasswordIsRefused(t *testing.T) {
 	w := read(t, Given{Servers: []string{site.URL()}}, map[string]string{"LOCKBENCH_REDIS_PASSWORD_FILE": file})
 	if err := w.Ready(t.Context()); err != nil {
 		t.Errorf("the right password, from a file: %v", err)
+	}
+}
+
+// TestMaskHasAllSecrets masks the passwords of variables and files, and the private key.
+func TestMaskHasAllSecrets(t *testing.T) {
+	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("of-the-sentinels\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := read(t, Given{Servers: []string{"rediss+sentinel://a/mymaster"}, CA: certs.CA, Cert: certs.Client.Cert, Key: certs.Client.Key}, map[string]string{
+		"LOCKBENCH_REDIS_USER": "public", "LOCKBENCH_REDIS_PASSWORD": "of-the-data", "LOCKBENCH_SENTINEL_PASSWORD_FILE": file,
+	})
+	key, err := os.ReadFile(certs.Client.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := w.Mask().Text("public of-the-data of-the-sentinels\n" + string(key))
+	want := regexp.MustCompile(`(?m)^[A-Za-z0-9+/=]{4,}$`).ReplaceAllString("public *** ***\n"+string(key), "***")
+	if got != want || !strings.Contains(want, "PRIVATE KEY-----\n***\n") {
+		t.Errorf("the texts are masked as\n%s, want\n%s", got, want)
+	}
+	cert, err := os.ReadFile(certs.Client.Cert)
+	if err != nil || w.Mask().Text(string(cert)) != string(cert) {
+		t.Errorf("the certificate is masked (%v)", err)
 	}
 }
 

@@ -74,7 +74,7 @@ func (g Given) Read(all []*service.Service, getenv func(string) string) (o Optio
 	if data.User != "" && data.Password == "" && !o.Location.Passwordless {
 		return o, fmt.Errorf("--servers names the user %s, and no password is given: %s", data.User, o.Sources[service.Data])
 	}
-	if o.TLS, err = g.tls(o.Location.TLS); err != nil {
+	if o.TLS, o.Key, err = g.tls(o.Location.TLS); err != nil {
 		return o, err
 	}
 	if g.Hooks != "" {
@@ -136,13 +136,13 @@ func serviceOf(urls []string, all []*service.Service) (*service.Service, error) 
 // variable returns the name of an environment variable for the nodes of one part.
 func variable(part, what string) string { return "LOCKBENCH_" + strings.ToUpper(part) + "_" + what }
 
-// Variables returns the names of all environment variables with secrets.
+// Variables returns the names of all environment variables that contain a secret, or the name of a file with one.
 func Variables(all []*service.Service) []string {
 	var names []string
 	for _, s := range all {
 		for _, t := range s.Topologies {
 			for _, p := range t.Parts {
-				names = append(names, variable(p.Name, "PASSWORD"))
+				names = append(names, variable(p.Name, "PASSWORD"), variable(p.Name, "PASSWORD_FILE"))
 			}
 		}
 	}
@@ -172,34 +172,48 @@ func login(part string, getenv func(string) string) (l service.Credentials, sour
 	return l, source, nil
 }
 
-// tls reads the certificates.
-func (g Given) tls(wanted bool) (*tls.Config, error) {
+// tls reads the certificates. key is the text of the file of the private key.
+func (g Given) tls(wanted bool) (c *tls.Config, key string, err error) {
 	if !wanted {
 		if g.CA != "" || g.Cert != "" || g.Key != "" || g.TLSName != "" {
-			return nil, errors.New("--tls-ca, --tls-cert, --tls-key and --tls-name are for URLs that ask for TLS, such as rediss://, etcds:// or postgres+tls://")
+			return nil, "", errors.New("--tls-ca, --tls-cert, --tls-key and --tls-name are for URLs that ask for TLS, such as rediss://, etcds:// or postgres+tls://")
 		}
-		return nil, nil
+		return nil, "", nil
 	}
-	c := &tls.Config{ServerName: g.TLSName}
+	c = &tls.Config{ServerName: g.TLSName}
 	if g.CA != "" {
 		text, err := regular.ReadFile(g.CA)
 		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
+			return nil, "", fmt.Errorf("--tls-ca: %w", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--tls-ca: there is no certificate in PEM in %s", g.CA)
+			return nil, "", fmt.Errorf("--tls-ca: there is no certificate in PEM in %s", g.CA)
 		}
 	}
 	if (g.Cert == "") != (g.Key == "") {
-		return nil, errors.New("--tls-cert and --tls-key: give both or none")
+		return nil, "", errors.New("--tls-cert and --tls-key: give both or none")
 	}
 	if g.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(g.Cert, g.Key)
+		pair, text, err := readPair(g.Cert, g.Key)
 		if err != nil {
-			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", g.Cert, g.Key, err)
+			return nil, "", fmt.Errorf("--tls-cert %s, --tls-key %s: %w", g.Cert, g.Key, err)
 		}
-		c.Certificates = []tls.Certificate{pair}
+		c.Certificates, key = []tls.Certificate{pair}, text
 	}
-	return c, nil
+	return c, key, nil
+}
+
+// readPair reads a certificate and its private key, and returns the text of the key's file.
+func readPair(certFile, keyFile string) (pair tls.Certificate, text string, err error) {
+	cert, err := regular.ReadFile(certFile)
+	if err != nil {
+		return pair, "", err
+	}
+	key, err := regular.ReadFile(keyFile)
+	if err != nil {
+		return pair, "", err
+	}
+	pair, err = tls.X509KeyPair(cert, key)
+	return pair, string(key), err
 }

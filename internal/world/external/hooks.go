@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"lockbench/internal/regular"
+	"lockbench/internal/secret"
 )
 
 // The names of hooks.
@@ -89,7 +90,7 @@ func ReadHooks(path string) (*Hooks, error) {
 func parseHooks(text []byte) (*Hooks, error) {
 	h := &Hooks{Limit: hookLimit}
 	if err := yaml.UnmarshalWithOptions(text, h, yaml.Strict()); err != nil {
-		return nil, errors.New(withoutPasswords(yaml.FormatError(err, false, true)))
+		return nil, errors.New(secret.Command(yaml.FormatError(err, false, true)))
 	}
 	for name := range h.Nodes {
 		if !plain(name) {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockbench/internal/secret"
 	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
@@ -26,12 +27,12 @@ import (
 // runner runs hooks and records which of them are to be undone. Faults ensure that a hook and its undo
 // do not run at the same time on one target.
 type runner struct {
-	hooks   *Hooks
-	site    service.Site
-	secrets []string
-	log     *process.Log
-	dir     string // where a hook's output is kept while it runs
-	file    string // a file with the pending undos, in case lockbench is killed; empty: none
+	hooks *Hooks
+	site  service.Site
+	mask  *secret.Mask
+	log   *process.Log
+	dir   string // where a hook's output is kept while it runs
+	file  string // a file with the pending undos, in case lockbench is killed; empty: none
 
 	mu      sync.Mutex
 	pending []pendingUndo
@@ -48,8 +49,8 @@ type pendingUndo struct {
 // values are the values of placeholders.
 type values map[string]string
 
-func newRunner(o Options, site service.Site, log *process.Log, dir, logs string) *runner {
-	r := &runner{hooks: o.Hooks, site: site, log: log, dir: dir}
+func newRunner(o Options, mask *secret.Mask, site service.Site, log *process.Log, dir, logs string) *runner {
+	r := &runner{hooks: o.Hooks, site: site, mask: mask, log: log, dir: dir}
 	if logs != "" {
 		r.file = filepath.Join(logs, "owed.sh")
 		if path, err := filepath.Abs(r.file); err == nil {
@@ -58,11 +59,6 @@ func newRunner(o Options, site service.Site, log *process.Log, dir, logs string)
 		var err error
 		if r.record, err = newOwed(r.file, o.Location, site); err != nil {
 			log.Line(noRecord(err))
-		}
-	}
-	for _, l := range o.Location.Logins {
-		if l.Password != "" {
-			r.secrets = append(r.secrets, l.Password)
 		}
 	}
 	return r
@@ -260,12 +256,7 @@ func (r *runner) run(name string, with values) error {
 
 // masked removes passwords from a text for logs and errors: those that lockbench knows, and those where
 // commands usually have them.
-func (r *runner) masked(text string) string {
-	for _, secret := range r.secrets {
-		text = strings.ReplaceAll(text, secret, hidden)
-	}
-	return withoutPasswords(text)
-}
+func (r *runner) masked(text string) string { return secret.Command(r.mask.Text(text)) }
 
 // said returns the output of a hook, without secrets.
 func (r *runner) said(out *os.File) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/secret"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/service"
@@ -78,7 +79,7 @@ func (w *World) unharmed(err error) error {
 	if !errors.As(err, new(explained)) {
 		err = w.options.explain(service.Data, err)
 	}
-	return fmt.Errorf("%w; nothing was changed there", err)
+	return w.mask.Error(fmt.Errorf("%w; nothing was changed there", err))
 }
 
 // alone returns an error if the servers have keys with the prefix.
@@ -94,11 +95,14 @@ func alone(ctx context.Context, servers service.ExternalServers) error {
 
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.
 func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error) {
-	return process.Meet(ctx, s)
+	s.Mask = w.mask
+	met, err := process.Meet(ctx, s)
+	return met, w.mask.Error(err)
 }
 
 // Run runs body on the servers, undoes all hooks, and removes all keys of the run before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+	defer func() { err = w.mask.Error(err) }()
 	if err := w.Place(&s); err != nil {
 		return err
 	}
@@ -147,7 +151,7 @@ func (w *World) Report(ctx context.Context) []string {
 		lines = append(lines, line)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Hooks.Commands)) {
-		lines = append(lines, fmt.Sprintf("hook %s: %s", name, withoutPasswords(o.Hooks.Commands[name].Run)))
+		lines = append(lines, fmt.Sprintf("hook %s: %s", name, secret.Command(w.mask.Text(o.Hooks.Commands[name].Run))))
 	}
 	return lines
 }

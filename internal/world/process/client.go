@@ -41,6 +41,7 @@ func startClient(s world.ClientSpec, own []string, logDir string, owners *Owners
 	if ch.log, err = OpenLog(logDir, ch.name); err != nil {
 		return nil, err
 	}
+	ch.log.Mask(s.Mask)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = ch.log
 	if env, err := clock(ch); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/secret"
 	"lockbench/internal/world"
 	"lockbench/service"
 )
@@ -35,9 +36,10 @@ type Net interface {
 type Clients struct {
 	Net    Net
 	LogDir string
-	Self   []string // the command that serves one of lockbench's own locks, without the lock's name
-	Owners *Owners  // registers the clients' processes; may be nil
-	Prefix string   // begins the clients' keys at the servers
+	Self   []string     // the command that serves one of lockbench's own locks, without the lock's name
+	Owners *Owners      // registers the clients' processes; may be nil
+	Prefix string       // begins the clients' keys at the servers
+	Mask   *secret.Mask // masks secrets in what the clients write; may be nil
 
 	preload string // the library that shifts clocks; empty: clocks are not shifted
 	clocks  string // the directory of the clocks
@@ -68,7 +70,7 @@ func (c *Clients) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	if err := c.enter(s.ID); err != nil {
 		return nil, err
 	}
-	s.KeyPrefix = c.Prefix
+	s.KeyPrefix, s.Mask = c.Prefix, c.Mask
 	if s.Opener != nil {
 		return c.openInProcess(ctx, s)
 	}

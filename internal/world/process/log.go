@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"lockbench/internal/secret"
 )
 
 // Log receives the output of one process. Its file is bounded, and it keeps the last lines for
@@ -15,6 +17,7 @@ import (
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File // nil: only the last lines are kept
+	masked  secret.Stream
 	written int
 	tail    []byte
 }
@@ -36,23 +39,35 @@ func OpenLog(dir, name string) (*Log, error) {
 	return &Log{file: f}, nil
 }
 
+// Mask masks secrets in what is written from now on.
+func (l *Log) Mask(m *secret.Mask) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.masked.Mask = m
+}
+
 // Write never fails: a full disk must not stop the servers.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.write(l.masked.Next(string(p)))
+	return len(p), nil
+}
+
+// write writes a masked text. l.mu must be held.
+func (l *Log) write(p string) {
 	l.tail = append(l.tail, p...)
 	if extra := len(l.tail) - tailMax; extra > 0 {
 		l.tail = append(l.tail[:0], l.tail[extra:]...)
 	}
 	if l.file == nil || l.written > logMax {
-		return len(p), nil
+		return
 	}
 	l.written += len(p)
-	_, _ = l.file.Write(p)
+	_, _ = l.file.WriteString(p)
 	if l.written > logMax {
 		fmt.Fprintf(l.file, "\n... the rest is left out: this log is longer than %d MiB\n", logMax>>20)
 	}
-	return len(p), nil
 }
 
 // Line adds a line of lockbench's own.
@@ -62,7 +77,7 @@ func (l *Log) Line(text string) { fmt.Fprintf(l, "lockbench: %s\n", text) }
 func (l *Log) Last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(l.tail)), "\n")
+	lines := strings.Split(strings.TrimSpace(l.end()), "\n")
 	if n := len(lines) - 8; n > 0 {
 		lines = lines[n:]
 	}
@@ -72,11 +87,14 @@ func (l *Log) Last() string {
 	return "it wrote last:\n\t" + strings.Join(lines, "\n\t")
 }
 
+// end returns the last lines. l.mu must be held.
+func (l *Log) end() string { return string(l.tail) + l.masked.Held() }
+
 // LastLine returns the last line that is not blank, or "".
 func (l *Log) LastLine() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := strings.TrimSpace(string(l.tail))
+	text := strings.TrimSpace(l.end())
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
@@ -84,6 +102,7 @@ func (l *Log) LastLine() string {
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.write(l.masked.End())
 	if l.file != nil {
 		l.file.Close()
 		l.file = nil

@@ -1,9 +1,6 @@
-package external
+package secret
 
 import "regexp"
-
-// hidden stands in the place of a secret.
-const hidden = "***"
 
 // A word of a shell that is not a variable. The value of a variable does not appear in a command.
 const shellWord = `(?:"[^"$]*"|'[^']*'|[^\s$"';|&)]+)`
@@ -21,10 +18,10 @@ var secretPlaces = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\b(?:AUTH|requirepass|masterauth)\s+)` + shellWord),
 }
 
-// withoutPasswords is a text without the passwords that stand where commands usually have them.
-func withoutPasswords(text string) string {
+// Command masks the passwords in a text that stand where commands usually have them.
+func Command(text string) string {
 	for i, place := range secretPlaces {
-		with := "${1}" + hidden
+		with := "${1}" + Hidden
 		if i == 0 {
 			with += "@"
 		}
