@@ -60,6 +60,7 @@ type Lock struct {
 
 	Verdict     checker.Verdict `json:"verdict"`                    // valid, violated or unknown
 	Class       checker.Class   `json:"class,omitzero"`             // the worst class that was found
+	Release     checker.Release `json:"release,omitempty"`          // strict, if the history was judged with --release strict
 	Why         string          `json:"why,omitempty"`              // the reason for unknown
 	Expected    string          `json:"expected"`                   // as in the scenario: "violated double-grant", "valid", "unjudged"
 	AsExpected  bool            `json:"as_expected"`                // the verdict and all figures are as expected
@@ -111,6 +112,9 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		Faults:   faultTimes(h),
 		Checks:   cutFindings(judged.Checks),
 		Notes:    notes(h),
+	}
+	if judged.Release == checker.Strict {
+		l.Release = judged.Release
 	}
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
 		l.Counterexample = NewCounterexample(h, f, judged.Release)

@@ -55,7 +55,7 @@ func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	if h == nil || len(h.Events) == 0 {
 		return v
 	}
-	d := &drawer{h: h, holds: hold.Find(h, false), faults: faultBars(h)}
+	d := &drawer{h: h, holds: hold.Find(h, l.Release == checker.Strict), faults: faultBars(h)}
 	v.Charts = newCharts(d)
 	if c := l.Counterexample; c != nil {
 		d.scene = sceneOf(h, c)

@@ -178,6 +178,30 @@ func TestPageIsWrittenAgainTheSame(t *testing.T) {
 	}
 }
 
+// TestPageDrawsTheReading checks that a hold ends with a failed release, except if the history was judged with --release strict.
+func TestPageDrawsTheReading(t *testing.T) {
+	s := &events{}
+	s.granted(100, 1, "1.1", "a")
+	s.client(200, 1, history.Invoke, history.Release, "1.1")
+	s.client(201, 1, history.Fail, history.Release, "1.1", func(e *history.Event) { e.Error = "closed" })
+	s.granted(300, 2, "2.1", "a")
+	h, err := history.Build(history.Header{Lock: "set-nx"}, s.all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reading, ends := range map[checker.Release]string{checker.Ended: "0.200 s (released)", checker.Strict: "0.301 s (to the end)"} {
+		l := report.NewLock(h, checker.Judge(h, checker.Options{Release: reading}))
+		d := draw(&l, h, 100, true)
+		var b strings.Builder
+		if err := pages.ExecuteTemplate(&b, "timeline", d.Timeline); err != nil {
+			t.Fatal(err)
+		}
+		if want := "client 1, session 1.1 holds &#34;a&#34; from 0.101 s to " + ends; !strings.Contains(b.String(), want) {
+			t.Errorf("%s: the page does not draw %q:\n%s", reading, want, b.String())
+		}
+	}
+}
+
 // The parts have a fixed order.
 func TestPageOrder(t *testing.T) {
 	text := pageOf(t, failoverBundle(t))
