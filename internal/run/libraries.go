@@ -35,7 +35,7 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", u.Name, err)
 			}
-			g.Command = shellword.Join(append([]string{program}, words...)...)
+			g.Command = commandOf(program, words)
 		case entry.Library.Real:
 			continue // the catalog gives the reason
 		default:
@@ -47,6 +47,12 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 		}
 	}
 	return served, nil
+}
+
+// commandOf returns a shell command that starts a guest. The guest replaces the shell, because the kernel ends only the
+// children of lockbench with it: a JVM below a shell would live until it has started and reads the end of its input.
+func commandOf(program string, words []string) string {
+	return "exec " + shellword.Join(append([]string{program}, words...)...)
 }
 
 // programOf returns the path of the program that serves a library with the given options.
