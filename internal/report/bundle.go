@@ -284,11 +284,19 @@ func ReadResult(text []byte) (*Result, error) {
 		Schema int `json:"schema"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("%w; run `lockbench check` on the folder to judge its histories again", err)
+		return nil, damaged(err)
 	}
 	if head.Schema != SchemaVersion {
 		return nil, fmt.Errorf("it has schema %d and this lockbench reads schema %d; read it with the lockbench that wrote it", head.Schema, SchemaVersion)
 	}
 	r := new(Result)
-	return r, json.Unmarshal(text, r)
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, damaged(err)
+	}
+	return r, nil
+}
+
+// damaged adds the remedy to the error of a result.json that cannot be read.
+func damaged(err error) error {
+	return fmt.Errorf("%w; move the file away, and `lockbench report` judges the histories of the folder again", err)
 }
