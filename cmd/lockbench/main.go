@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -56,25 +55,37 @@ func program(args []string) (code int) {
 	}()
 	root := newRoot()
 	root.SetArgs(args)
-	stderr := &screen{file: os.Stderr}
+	stdout, stderr := &screen{file: os.Stdout}, &screen{file: os.Stderr}
 	// The process of a simulated trial writes to its parent and ends when the parent is gone.
 	if len(args) == 0 || args[0] != simTrialName {
 		surviveClosedScreens()
-		root.SetOut(&screen{file: os.Stdout})
+		root.SetOut(stdout)
 		root.SetErr(stderr)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	defer cancelOnSignal(ctx, cancel, stderr)()
+	if ending, ok := endingOf(root, args); ok {
+		defer cancelOnSignal(ctx, cancel, func() {
+			if ending != "" {
+				_, _ = fmt.Fprintln(stderr, "lockbench: "+ending)
+			}
+		})()
+	}
 
 	err := formerCommand(args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
+	var exit exitError
+	switch lost := stdout.lost(); {
+	case lost != nil && (err == nil || errors.As(err, &exit) && exit.err == nil):
+		err = lost
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		err = exitError{report.ExitUnknown, errors.New("interrupted before there was a result")}
+	}
 	if err == nil {
 		return 0
 	}
-	var exit exitError
 	if errors.As(err, &exit) {
 		if exit.err != nil {
 			sayTo(stderr)("lockbench: " + err.Error())
@@ -92,7 +103,7 @@ func program(args []string) (code int) {
 // cancelOnSignal requests an orderly end at the first signal. The second one has its default effect and ends the process
 // with its children, except SIGHUP: both the kernel and the shell send it when a terminal is closed. Under nohup SIGHUP stays
 // ignored. The function that it returns stops it.
-func cancelOnSignal(ctx context.Context, cancel func(), stderr io.Writer) (stop func()) {
+func cancelOnSignal(ctx context.Context, cancel, tell func()) (stop func()) {
 	asked, hungUp := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -110,7 +121,7 @@ func cancelOnSignal(ctx context.Context, cancel func(), stderr io.Writer) (stop 
 		case <-ctx.Done():
 			return
 		}
-		_, _ = fmt.Fprintln(stderr, "lockbench: "+interrupted)
+		tell()
 		cancel()
 	}()
 	return func() {
@@ -119,9 +130,34 @@ func cancelOnSignal(ctx context.Context, cancel func(), stderr io.Writer) (stop 
 	}
 }
 
-// interrupted is the message after the first signal.
+// interrupted is the message of a run after the first signal.
 const interrupted = "interrupted: undoing faults, judging what was recorded and removing servers. " +
 	"Press Ctrl-C again to exit now; the next run removes the servers."
+
+// endings are the messages of the commands that end in order after the first signal. The default effect of a signal ends all
+// others at once, because they have nothing to undo.
+var endings = map[string]string{
+	"run":           interrupted,
+	"matrix":        interrupted,
+	"explore":       "interrupted: reporting what was found. Press Ctrl-C again to exit now.",
+	"conform":       "interrupted: removing servers. Press Ctrl-C again to exit now; the next run removes the servers.",
+	"replay":        "",
+	"serve":         "",
+	"doctor":        "",
+	"guest":         "",
+	simTrialName:    "",
+	sweepDockerName: "",
+}
+
+// endingOf returns the message of a command line after the first signal, and whether its command ends in order.
+func endingOf(root *cobra.Command, args []string) (ending string, ok bool) {
+	c, _, err := root.Find(args)
+	if err != nil {
+		return "", false
+	}
+	ending, ok = endings[c.Name()]
+	return ending, ok
+}
 
 func newRoot() *cobra.Command {
 	cobra.EnableCommandSorting = false // commands stand in the order of use

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 type screen struct {
 	file   *os.File
 	closed atomic.Bool
+	failed atomic.Pointer[error] // an error of another kind, such as a full disk
 }
 
 func (s *screen) Write(p []byte) (int, error) {
@@ -25,7 +27,18 @@ func (s *screen) Write(p []byte) (int, error) {
 		s.closed.Store(true)
 		return len(p), nil
 	}
+	if err != nil {
+		s.failed.CompareAndSwap(nil, &err)
+	}
 	return n, err
+}
+
+// lost returns an error if a reader does not get all of the output.
+func (s *screen) lost() error {
+	if err := s.failed.Load(); err != nil {
+		return fmt.Errorf("the output is incomplete: %w", *err)
+	}
+	return nil
 }
 
 // Fd is the file descriptor, which tells whether the screen is a terminal and how wide it is.

@@ -43,7 +43,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeInterrupted: after a signal serve prints its message and exits with 0.
+// TestServeInterrupted: after a signal serve exits with 0 and without a message about faults and servers.
 func TestServeInterrupted(t *testing.T) {
 	cmd := exec.Command(trialtest.Program(t), "serve", t.TempDir(), "--listen", "127.0.0.1:0")
 	var said strings.Builder
@@ -64,7 +64,7 @@ func TestServeInterrupted(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if want := "lockbench: " + interrupted + "\n"; said.String() != want {
-		t.Errorf("it said %q, want %q", said.String(), want)
+	if said.String() != "" {
+		t.Errorf("it said %q", said.String())
 	}
 }
