@@ -47,6 +47,9 @@ died, 64 wrong usage.`,
 		Args:              wants(1, 1, "a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := writableName(out); err != nil {
+				return err
+			}
 			x, err := exploration(c, args[0], lock, seeds, part, parallel)
 			if err != nil {
 				return err

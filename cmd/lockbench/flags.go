@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,6 +56,14 @@ func inRange[T cmp.Ordered](c *cobra.Command, name string, value, least, most T)
 		return usagef("--%s wants at least %v, not %v", name, least, value)
 	case value > most:
 		return usagef("--%s wants at most %v, not %v", name, most, value)
+	}
+	return nil
+}
+
+// writableName rejects a results folder whose name the files of a run, which are JSON, cannot have.
+func writableName(out string) error {
+	if !utf8.ValidString(out) {
+		return usagef("--out: %q is not UTF-8; choose another folder", out)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	if f.seeds != "" && f.episodes > 0 {
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
-	return errors.Join(inRange(c, "episodes", f.episodes, 1, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, 1, math.MaxInt),
+	return errors.Join(writableName(f.out), inRange(c, "episodes", f.episodes, 1, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, 1, math.MaxInt),
 		inRange(c, "budget", f.budget, time.Millisecond, scenarios.RunMax))
 }
 

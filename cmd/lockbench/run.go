@@ -94,6 +94,9 @@ func (f *runFlags) register(c *cobra.Command) {
 
 // runOptions returns the options of the run without its world.
 func (f *runFlags) runOptions(c *cobra.Command, scenario string) (run.Options, error) {
+	if err := writableName(f.out); err != nil {
+		return run.Options{}, err
+	}
 	s, err := scenarios.Load(scenario)
 	if err != nil {
 		return run.Options{}, err

@@ -13,10 +13,11 @@ import (
 // exists.
 func Writable(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
-		temp, err := os.CreateTemp(at, ".lockbench-*.tmp")
-		if errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		// A file system such as /proc returns the same error for a new file in a folder that exists.
+		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
 			continue
 		}
+		temp, err := os.CreateTemp(at, ".lockbench-*.tmp")
 		if err == nil {
 			err = errors.Join(temp.Close(), os.Remove(temp.Name()))
 		}

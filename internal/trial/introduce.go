@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
@@ -29,6 +32,12 @@ func Meet(ctx context.Context, w world.World, client world.ClientSpec) (met worl
 	case locks.Control, locks.SingleStore, locks.Majority:
 	default:
 		return met, fmt.Errorf("the hello of the guest %q has the family %q; known are control, single-store and majority", what, met.Family)
+	}
+	known := []string{history.Mutex, history.Reentrant, history.RW, history.Fenced}
+	for _, word := range met.Model {
+		if !slices.Contains(known, word) {
+			return met, fmt.Errorf("the hello of the guest %q has the model %q; known are %s", what, word, strings.Join(known, ", "))
+		}
 	}
 	if err := KnownService(met.Service); err != nil {
 		return met, fmt.Errorf("the hello of the guest %q: %w", what, err)
