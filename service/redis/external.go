@@ -312,8 +312,10 @@ func (g *servers) remove(ctx context.Context, node, key string) (int, error) {
 	return 1, g.order(ctx, node, "DEL", key)
 }
 
+// byHand accepts any beginning of a key, because libraries put their own before the name of a lock. Each line is one
+// argument of xargs, because a name can have blanks and quotes.
 func byHand(text string) string {
-	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | xargs -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
+	return fmt.Sprintf("redis-cli -h HOST -p PORT --scan --pattern '*%s*' | tr '\\n' '\\0' | xargs -0 -n 1 redis-cli -h HOST -p PORT DEL, on each master", text)
 }
 
 // scan returns the keys of a server that contain a text, sorted.

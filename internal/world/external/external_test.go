@@ -6,14 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"lockbench/internal/needs"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
@@ -119,6 +122,48 @@ func TestServersWithForeignKeysAreRefused(t *testing.T) {
 	}
 	if said, err := site.Ask(t.Context(), "redis-1", "GET", "lockbench:7:a"); said != "$6" {
 		t.Errorf("their key is %s (%v)", said, err)
+	}
+}
+
+// TestRemoveByHand: the command of the error removes the keys of the other run, whatever the library puts before and behind the
+// name of a lock, and no key of another program.
+func TestRemoveByHand(t *testing.T) {
+	needs.OrSkip(t, "local", needs.Programs("redis-cli", "sh", "xargs"))
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	set := func(keys ...string) {
+		for _, key := range keys {
+			if said, err := site.Ask(t.Context(), "redis-1", "SET", strconv.Quote(key), "x"); said != "+OK" {
+				t.Fatal(said, err)
+			}
+		}
+	}
+	set("app:lockbench:stats", "lockbench:config", "lockbench:77x:a", "b", "theirs")
+	w := read(t, Given{Servers: []string{site.URL()}}, nil)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Errorf("keys of other programs are refused: %v", err)
+	}
+	set("lockbench:77:a", "lockbench:77:a b", `lockbench:77:it's "c"`, "{lockbench:77:a}:queue", "lock:lockbench:77:a", "lockbench:7:a", "lockbench:177:a")
+	err := w.Ready(t.Context())
+	if err == nil {
+		t.Fatal("keys of another run are not refused")
+	}
+	seed := regexp.MustCompile(`"lockbench:(\d+):"`).FindStringSubmatch(err.Error())
+	_, command, found := strings.Cut(err.Error(), "remove them: ")
+	if !found || seed == nil {
+		t.Fatal(err)
+	}
+	command, _, _ = strings.Cut(command, ", on each master")
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(site.URL(), "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command = strings.ReplaceAll(command, "lockbench:"+seed[1]+":", "lockbench:77:") // whichever was found first
+	command = strings.NewReplacer("HOST", host, "PORT", port).Replace(command)
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	if got, err := site.Ask(t.Context(), "redis-1", "DBSIZE"); got != ":7" {
+		t.Errorf("%s left %s keys (%v), want the five of other programs and those of the runs 7 and 177", command, got, err)
 	}
 }
 

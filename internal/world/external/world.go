@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +29,8 @@ const (
 	stopLimit = 30 * time.Second
 	// settleLimit bounds how long they may be unhealthy then, as happens on a busy machine.
 	settleLimit = 10 * time.Second
-	// leftShown is how many keys of other programs are searched.
-	leftShown = 3
+	// leftMax is how many keys with Base in their names are searched for those of other runs.
+	leftMax = 1000
 )
 
 // Ready checks the servers and hooks. It changes nothing.
@@ -82,15 +83,27 @@ func (w *World) unharmed(err error) error {
 	return w.mask.Error(fmt.Errorf("%w; nothing was changed there", err))
 }
 
-// alone returns an error if the servers have keys with the prefix.
+// ofRun matches the name of a key of a run. Names of buckets have other separators than colons.
+var ofRun = regexp.MustCompile(`lockbench[^0-9A-Za-z]([0-9]+)[^0-9A-Za-z]`)
+
+// alone returns an error if the servers have keys of another run, with the command that removes the keys of that run only.
 func alone(ctx context.Context, servers service.ExternalServers) error {
-	under, err := servers.Under(ctx, Base, leftShown)
-	if err != nil || len(under) == 0 {
+	under, err := servers.Under(ctx, Base, leftMax)
+	if err != nil {
 		return err
 	}
-	node := slices.Min(slices.Collect(maps.Keys(under)))
-	return fmt.Errorf("%s has keys with %q in their names that are not of this run, such as %q: another run uses these servers now, or one was killed; "+
-		"wait for it, or remove them: %s", node, Base, under[node][0], servers.ByHand(Base))
+	for _, node := range slices.Sorted(maps.Keys(under)) {
+		for _, key := range under[node] {
+			run := ofRun.FindStringSubmatch(key)
+			if run == nil {
+				continue // the key of another program, which has Base in its name
+			}
+			prefix := Base + run[1] + ":"
+			return fmt.Errorf("%s has keys with %q in their names that are not of this run, such as %q: another run uses these servers now, or one was killed; "+
+				"wait for it, or remove them: %s", node, prefix, key, servers.ByHand(prefix))
+		}
+	}
+	return nil
 }
 
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.
