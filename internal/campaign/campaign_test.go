@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -770,5 +771,34 @@ func TestMatrixPageSaysWhatIsNotAsExpected(t *testing.T) {
 	}
 	if text := read(t, c.Dir, PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
 		t.Error("the page does not say what is not as expected")
+	}
+}
+
+// TestMatrixSummaryOfHostileText: no text of a campaign becomes HTML or leaves its line.
+func TestMatrixSummaryOfHostileText(t *testing.T) {
+	const hostile = "x\n\n<img src=x>\n```\n<img src=x>) `` "
+	r := row(hostile, lock("good", 0, 3), lock(hostile, 1, 3))
+	r.Rates = []string{hostile}
+	r.Runs = []Ran{{Dir: hostile, Seed: 7, Again: hostile}}
+	r.Odd = []Odd{{Seed: 7, Lock: hostile, Text: hostile, Dir: hostile, Again: hostile}}
+	c := rows(r, row("other", lock("good", 0, 3)))
+	c.Again, c.Machine, c.Program, c.Worlds[0].Machine, c.Worlds[0].About = hostile, hostile, hostile, hostile, hostile
+	c.Dir = t.TempDir()
+	night := Kept{Campaign: c, Change: Compare([]*report.Result{{World: hostile, Scenario: hostile}}, []*report.Result{r.Result})}
+	if err := c.write(); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := night.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile("(?ms)^````$.*?^````$|```` .*? ````")
+	for line := range strings.Lines(code.ReplaceAllString(b.String(), "")) {
+		if strings.Contains(line, "<") || strings.HasPrefix(line, "`") {
+			t.Errorf("HTML or code: %s", line)
+		}
+	}
+	if !strings.Contains(b.String(), "[seed 7](x%0A%0A%3Cimg%20src=x%3E%0A%60%60%60%0A%3Cimg%20src=x%3E%29%20%60%60%20/summary.md)") {
+		t.Errorf("the link to the run is not in\n%s", b.String())
 	}
 }

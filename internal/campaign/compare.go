@@ -98,7 +98,7 @@ func origin(all []*report.Result) string {
 		}
 	}
 	first := all[0]
-	return fmt.Sprintf("%s · world %s · seed %d · %s · %s", report.Plural(len(all), "scenario"), strings.Join(worlds, ", "), first.Seed,
+	return fmt.Sprintf("%s · world %s · seed %d · %s · %s", report.Plural(len(all), "scenario"), report.OneLine(strings.Join(worlds, ", ")), first.Seed,
 		report.OneLine(first.Program), stamp(first.Started))
 }
 

@@ -101,11 +101,11 @@ func (n *Kept) Write(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "# lockbench: %s\n\n", head)
 	if n.Change != nil {
-		b.WriteString("```\n")
-		if err := n.Change.Write(&b); err != nil {
+		var change strings.Builder
+		if err := n.Change.Write(&change); err != nil {
 			return err
 		}
-		b.WriteString("```\n\n")
+		b.WriteString(report.MarkdownBlock("", change.String()) + "\n")
 	}
 	after := "not green: later campaigns are compared with an earlier one"
 	if n.Green() {

@@ -28,8 +28,7 @@ func (c *Campaign) summary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d.\n\n", c.Outcome(), c.Counts(), c.Seed)
 	if c.Again != "" {
-		const most = 4 << 10
-		fmt.Fprintf(&b, "Again: `%s`\n\n", strings.ReplaceAll(c.Again[:min(len(c.Again), most)], "`", "'"))
+		fmt.Fprintf(&b, "Again: %s\n\n", report.MarkdownCode(c.Again))
 	}
 	section := func(title string, text []string) {
 		if len(text) > 0 {
@@ -39,11 +38,11 @@ func (c *Campaign) summary(w io.Writer) error {
 	var odd, notRun, from []string
 	for _, r := range c.lines() {
 		for _, rate := range r.Rates {
-			odd = append(odd, fmt.Sprintf("%s, all seeds together: %s", r.name, report.MarkdownText(rate)))
+			odd = append(odd, fmt.Sprintf("%s, all seeds together: %s", report.MarkdownText(r.name), report.MarkdownText(rate)))
 		}
 		for _, o := range r.Odd {
-			odd = append(odd, fmt.Sprintf("%s, [seed %d](%s), %s: %s\n  `%s`", report.MarkdownText(r.name), o.Seed,
-				page.Href(o.Dir+"/"+report.SummaryFile), report.MarkdownText(o.Lock), report.MarkdownText(o.Text), o.Again))
+			odd = append(odd, fmt.Sprintf("%s, [seed %d](%s), %s: %s\n  %s", report.MarkdownText(r.name), o.Seed,
+				target(o.Dir+"/"+report.SummaryFile), report.MarkdownText(o.Lock), report.MarkdownText(o.Text), report.MarkdownCode(o.Again)))
 		}
 	}
 	for _, text := range c.notRun() {
@@ -68,6 +67,19 @@ func (c *Campaign) summary(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// target escapes a path for a link in Markdown.
+func target(path string) string {
+	var b strings.Builder
+	for _, c := range []byte(page.Href(path)) {
+		if c <= ' ' || strings.IndexByte("()<>[]\\`\"'&", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // markdownTable writes a table whose first row is the head. The names in its first row and column can be any text.

@@ -16,7 +16,7 @@ const SummaryMax = 64 << 10
 func Summary(w io.Writer, r *Result) error {
 	head, foot := summaryHead(r), ""
 	if r.Again != "" {
-		foot = "Again: " + code(cutBytes(r.Again, 4<<10)) + "\n"
+		foot = "Again: " + MarkdownCode(r.Again) + "\n"
 	}
 	const reserve = 100 // for the note
 	var b strings.Builder
@@ -61,7 +61,11 @@ func summaryHead(r *Result) string {
 	if r.WorldAbout != "" {
 		world += ", " + MarkdownText(r.WorldAbout)
 	}
-	fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, Plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
+	if r.World == "" { // the run was killed before any history had a header
+		fmt.Fprintf(&b, "%s side by side · %s\n\n", Plural(len(r.Locks), "lock"), Seconds(r.DurationS))
+	} else {
+		fmt.Fprintf(&b, "Seed %d · %s side by side · world %s · %s\n\n", r.Seed, Plural(len(r.Locks), "lock"), world, Seconds(r.DurationS))
+	}
 	if r.Interrupted {
 		b.WriteString("**The run was stopped early: the verdicts are on what was recorded by then.**\n\n")
 	}
@@ -70,7 +74,7 @@ func summaryHead(r *Result) string {
 	}
 	// A few kilobytes hold the names of any number of locks that a table can show.
 	if text := r.Conclusion(); text != "" {
-		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(text), 4<<10))
+		fmt.Fprintf(&b, "%s\n\n", cutBytes(markdown(OneLine(text)), 4<<10))
 	}
 	return b.String()
 }
@@ -117,13 +121,7 @@ func addCounterexample(l *Lock, add func(string)) {
 	if l == nil || l.Counterexample == nil {
 		return
 	}
-	// The fence is longer than any sequence of backquotes in the text.
-	text := strings.Join(l.Counterexample.Text(), "\n")
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	add(fmt.Sprintf("## %s: %s\n\n%stext\n%s\n%s\n\n", MarkdownText(l.Lock), l.Found(), fence, text, fence))
+	add(fmt.Sprintf("## %s: %s\n\n%s\n", MarkdownText(l.Lock), l.Found(), MarkdownBlock("text", strings.Join(l.Counterexample.Text(), "\n"))))
 }
 
 // MarkdownRow is a row of a table. The texts of its cells are safe; see [MarkdownText].
@@ -141,11 +139,22 @@ func MarkdownText(s string) string {
 }
 
 func markdown(s string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(s)
+	return strings.NewReplacer(`\`, `\\`, "&", "&amp;", "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(s)
 }
 
-// code formats a command as code.
-func code(s string) string {
+// MarkdownBlock formats lines as a block of code in a language. Its fence is longer than any sequence of backquotes in them.
+func MarkdownBlock(language, text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence + "\n"
+}
+
+// MarkdownCode formats a command as code in one line.
+func MarkdownCode(s string) string {
+	const bytesMax = 4 << 10
+	s = cutBytes(OneLine(s), bytesMax)
 	fence := "`"
 	for strings.Contains(s, fence) {
 		fence += "`"

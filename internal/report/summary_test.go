@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/xml"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -87,5 +88,58 @@ func TestJUnitCases(t *testing.T) {
 		if c.lock.Verdict == checker.Violated && c.lock.AsExpected && !strings.Contains(got.SystemOut, "violated, as expected") {
 			t.Errorf("%s: the output does not say so: %q", c.name, got.SystemOut)
 		}
+	}
+}
+
+// hostile tries to leave a cell, a code span, a block of code, and a line.
+const hostile = "x</td>\n\n<img src=x>\n```\n<img src=x>\n````\n` <img src=x> `` | \\<img src=x> \\[x](javascript:y)"
+
+// TestSummaryOfHostileText: no text of a result becomes HTML or a link.
+func TestSummaryOfHostileText(t *testing.T) {
+	r := troubled(t)
+	r.Scenario, r.World, r.WorldAbout, r.Again, r.Machine = hostile, hostile, hostile, hostile, hostile
+	for l := range r.All() {
+		l.Lock, l.Servers, l.Why, l.Expected, l.Mismatch, l.Like, l.Notes = hostile+l.Lock, hostile, hostile, hostile, hostile, hostile, []string{hostile}
+		if l.Unsupported != "" {
+			l.Unsupported = hostile
+		}
+		for i := range l.Checks {
+			l.Checks[i].Note = hostile
+		}
+		if l.Counterexample != nil {
+			l.Counterexample.Title = hostile
+			l.Counterexample.Why = hostile
+		}
+	}
+	var b strings.Builder
+	if err := Summary(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	fence := ""
+	link := regexp.MustCompile(`[^\\](\\\\)*\]\(`)
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		opened, isBlock := strings.CutSuffix(line, "text")
+		switch {
+		case fence == "" && isBlock && len(opened) > 2 && strings.Trim(opened, "`") == "":
+			fence = opened
+		case line == fence:
+			fence = ""
+		case fence != "":
+		case strings.HasPrefix(line, "Again: ````` ") && strings.HasSuffix(line, " `````"): // longer than all fences in it
+		case strings.Contains(line, "<") || strings.HasPrefix(line, "`") || link.MatchString(line):
+			t.Errorf("HTML, code or a link: %s", line)
+		}
+	}
+}
+
+// TestSummaryWithoutHeaders: a run that was killed before its histories began has neither a seed nor a world.
+func TestSummaryWithoutHeaders(t *testing.T) {
+	var b strings.Builder
+	if err := Summary(&b, &Result{Scenario: "failover", Interrupted: true, Locks: []Lock{{Lock: "set-nx", Unsupported: "stopped before it began"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "# lockbench failover: undecided\n\n1 lock side by side · 0.0 s\n"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("it begins with %.100q, want %q", b.String(), want)
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -42,6 +43,13 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 		r.AsExpected = r.AsExpected && l.AsExpected
 		r.Locks = append(r.Locks, l)
 		r.TakeHeader(h)
+	}
+	if r.Scenario == "" { // no history has a header
+		if dir, err := filepath.EvalSymlinks(b.Dir); err == nil { // results/latest
+			if dir, err = filepath.Abs(dir); err == nil {
+				r.Scenario = filepath.Base(filepath.Dir(dir))
+			}
+		}
 	}
 	if w, ok := Find(r.World); ok {
 		NoteWorld(r, w)
