@@ -251,7 +251,7 @@ func (j *judge) histories(arg string) (all []lockHistory, err error) {
 				continue
 			}
 		}
-		all = append(all, lockHistory{h, b.Result == nil && !h.Begun()})
+		all = append(all, lockHistory{h, (b.Result == nil || b.Result.Interrupted) && !h.Begun()})
 	}
 	return all, gone
 }

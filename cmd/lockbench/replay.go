@@ -33,6 +33,9 @@ Exit codes: 0 the histories are identical, 1 they differ, 3 they cannot be compa
 					return
 				}
 				_, _ = fmt.Fprintf(out, "%s  seed %d  differs from line %d on  %s\n  was  %.200s\n  is   %.200s\n", r.Lock, r.Seed, r.Line, r.File, r.Was, r.Is)
+				if r.Interrupted {
+					_, _ = fmt.Fprintf(out, "  The run was interrupted, and its end is not repeated; before line %d the histories are identical.\n", r.Line)
+				}
 			})
 			switch {
 			case err != nil:

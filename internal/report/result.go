@@ -182,17 +182,21 @@ func (r *Result) Find(lock string) *Lock {
 	return &r.Locks[i]
 }
 
-// Recorded returns the locks that have a history in the folder of the run. A lock that took no part, or in which the harness
-// failed, need not have one.
+// Recorded returns the locks that have a history in the folder of the run. A lock that took no part, in which the harness
+// failed, or before which the run was interrupted, need not have one.
 func (r *Result) Recorded() []string {
 	var all []string
 	for l := range r.All() {
-		if l.Unsupported == "" && l.Error == "" && !r.FiguresOnly {
+		unbegun := r.Interrupted && l.Verdict == checker.Unknown && l.Checks == nil
+		if l.Unsupported == "" && l.Error == "" && !unbegun && !r.FiguresOnly {
 			all = append(all, l.Lock)
 		}
 	}
 	return all
 }
+
+// Repeats reports whether the command in again gives the same history: not if the run was stopped in the middle of an episode.
+func (r *Result) Repeats() bool { return r.Virtual && !r.Interrupted }
 
 // All are the locks of the run.
 func (r *Result) All() iter.Seq[*Lock] {

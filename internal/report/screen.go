@@ -198,8 +198,11 @@ func (s Screen) next(b *bytes.Buffer) {
 	}
 	if s.Result.Again != "" {
 		note := "same faults; real time is never identical"
-		if s.Result.Virtual {
+		switch {
+		case s.Result.Repeats():
 			note = "the same history, byte for byte; " + s.typed("lockbench replay") + " compares"
+		case s.Result.Virtual:
+			note = "same faults; this run was stopped early"
 		}
 		pointers = append(pointers, pointer{"Again", s.typed(s.Result.Again), note})
 	}

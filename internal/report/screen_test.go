@@ -214,3 +214,17 @@ func TestRemarkSaysTheReasonOnce(t *testing.T) {
 		t.Errorf("the remark has the reason %d times: %s", got, l.Remark())
 	}
 }
+
+// TestScreenOfAnInterruptedSimulation: a run that was stopped early does not repeat itself byte for byte.
+func TestScreenOfAnInterruptedSimulation(t *testing.T) {
+	r := sample(t)
+	r.Virtual = true
+	const claim = "byte for byte"
+	if s := screenOf(t, Screen{Result: r}); !strings.Contains(s, claim) {
+		t.Errorf("a whole run is not said to repeat itself:\n%s", s)
+	}
+	r.Interrupted = true
+	if s := screenOf(t, Screen{Result: r}); strings.Contains(s, claim) || !strings.Contains(s, "this run was stopped early") {
+		t.Errorf("an interrupted run says\n%s", s)
+	}
+}

@@ -26,6 +26,8 @@ type Replayed struct {
 	// Line is the first line that differs; Was and Is are its two texts.
 	Line    int
 	Was, Is string
+	// Interrupted means that the run was interrupted. Its end differs, because replay does not stop there.
+	Interrupted bool
 }
 
 // Replay repeats the trials of a results folder, or the one trial whose input is the file
@@ -126,6 +128,9 @@ func replay(ctx context.Context, command []string, file, temp string) (Replayed,
 	r.Events = max(0, bytes.Count(is, []byte("\n"))-1)
 	if r.Identical = bytes.Equal(was, is); r.Identical {
 		return r, nil
+	}
+	if b, err := report.Load(filepath.Dir(filepath.Dir(r.File))); err == nil && b.Result != nil {
+		r.Interrupted = b.Result.Interrupted
 	}
 	before, after := strings.Split(string(was), "\n"), strings.Split(string(is), "\n")
 	line := func(of []string, i int) string {

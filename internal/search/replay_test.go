@@ -1,6 +1,10 @@
 package search
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,5 +83,32 @@ func TestReplayRefuses(t *testing.T) {
 				t.Errorf("got %v; want an error that says %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestReplayOfAnInterruptedRun: the history ends earlier than that of the repetition, and the difference is explained.
+func TestReplayOfAnInterruptedRun(t *testing.T) {
+	use := []scenarios.LockUse{{Name: "set-nx", Use: "set-nx"}}
+	out := runSim(t, run.Options{Scenario: trialtest.Load(t, trialtest.Quietly), Locks: use, Seed: 3})
+	dir := filepath.Join(out.Bundle.Dir, "set-nx")
+	whole, err := os.ReadFile(filepath.Join(dir, report.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := trial.ReadInput(filepath.Join(dir, trial.InputFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	cut := bytes.Join(lines[:len(lines)/2], nil)
+	in.History = fmt.Sprintf("%x", sha256.Sum256(cut))
+	out.Result.Interrupted = true
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, report.HistoryFile), cut, 0o644), in.Write(dir), out.Bundle.WriteResult(out.Result)); err != nil {
+		t.Fatal(err)
+	}
+	var got Replayed
+	same, err := Replay(t.Context(), trialtest.SimTrial(t, 1), out.Bundle.Dir, func(r Replayed) { got = r })
+	if err != nil || same || !got.Interrupted || got.Line != len(lines)/2+1 {
+		t.Errorf("same: %t, %v, interrupted: %t, line %d, want %d", same, err, got.Interrupted, got.Line, len(lines)/2+1)
 	}
 }

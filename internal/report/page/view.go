@@ -93,8 +93,11 @@ func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 		Files:    files(folder, report.ScenarioFile, report.PlanFile, report.ResultFile, report.SummaryFile, report.JUnitFile),
 	}
 	v.AgainNote = "It has the same plan, but real time is never identical."
-	if r.Virtual {
+	switch {
+	case r.Repeats():
 		v.AgainNote = "It has the same history, byte for byte; lockbench replay compares."
+	case r.Virtual:
+		v.AgainNote = "It has the same plan, and is not stopped early as this run was."
 	}
 	v.Facts = facts(r, "took "+report.Seconds(r.DurationS))
 	v.Table, v.Figures = newTable(r, report.Columns), newTable(r, report.FigureColumns)
