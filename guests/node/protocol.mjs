@@ -2,7 +2,8 @@
 // this folder.
 //
 // An adapter opens a lock, whose attempt(request, lost) returns an attempt:
-//   acquire(), release()   resolve to true if it happened, false if the library says no, and throw otherwise
+//   acquire(), release()   resolve to true if it happened, false if the library says no, and throw otherwise;
+//                          release resolves to returned if the library does not tell
 //   renew(ttl)             the same; absent: unsupported
 //   end()                  when the lease ends by the library's word, on performance.now(); undefined: it is renewed
 //   lease                  the length of the renewed lease in ms
@@ -14,6 +15,9 @@ import { Wire } from "./servers.mjs";
 // Unsupported and BadRequest are definite: nothing was done.
 export class Unsupported extends Error {}
 export class BadRequest extends Error {}
+
+// returned is the result of a release whose library does not tell whether the lock was held.
+export const returned = "returned";
 
 const say = (message) => process.stdout.write(JSON.stringify(message) + "\n");
 const ns = (ms) => Math.floor(ms * 1e6);
@@ -118,7 +122,8 @@ export function serve(name, adapter, options) {
       if (!session) return { fail: "not-held" };
       session.releasing = true;
       const released = await session.call(() => session.attempt.release());
-      const answer = released ? { ok: true } : await session.no("not-held");
+      let answer = { done: true };
+      if (released !== returned) answer = released ? { ok: true } : await session.no("not-held");
       if (!answer.unknown) sessions.delete(r.session);
       return answer;
     },

@@ -1,19 +1,17 @@
 // redis-semaphore: https://github.com/swarthy/redis-semaphore/blob/master/README.md
 import { Mutex, RedlockMutex } from "redis-semaphore";
 import { duration, onOff, version } from "./options.mjs";
+import { returned } from "./protocol.mjs";
 import { connect } from "./servers.mjs";
 
 class Attempt {
-  constructor(make, majority, { ttl, wait }, options, wire, lost) {
-    Object.assign(this, { make, majority, ttl, wire, lease: options.lease });
+  constructor(make, { ttl, wait }, options, wire, lost) {
+    Object.assign(this, { make, ttl, wire, lease: options.lease });
     this.options = {
       lockTimeout: ttl || options.lease,
       refreshInterval: ttl ? 0 : options.refresh || undefined,
       retryInterval: options["retry-interval"],
-      onLockLost: () => {
-        this.doubt = wire.doubt();
-        lost();
-      },
+      onLockLost: lost,
     };
     if (wait) this.options.acquireTimeout = wait;
     else this.options.acquireAttemptsLimit = 1;
@@ -26,13 +24,10 @@ class Attempt {
     return this.granted;
   }
 
-  // release sees what the servers answered, which the library drops.
   async release() {
     if (this.granted) await this.mutex.release();
     else await this.#abandoned();
-    if (this.wire.ones >= this.majority) return true;
-    if (this.wire.silent && (await this.doubt)) throw new Error("the library gave the lock up, and sends no release");
-    return false;
+    return returned;
   }
 
   // A mutex whose acquire failed sends no release. One that was acquired elsewhere does.
@@ -57,10 +52,9 @@ const lock = (family, make) => ({
   },
   async open(store, options) {
     const clients = await connect(store, options);
-    const majority = Math.floor(clients.length / 2) + 1;
     return {
       attempt: (request, wire, lost) =>
-        new Attempt((own) => make(clients, request.keys[0], own), majority, request, options, wire, lost),
+        new Attempt((own) => make(clients, request.keys[0], own), request, options, wire, lost),
     };
   },
 });

@@ -1,6 +1,7 @@
 // redlock-universal: https://github.com/alexpota/redlock-universal/blob/main/README.md
 import { createLock, createRedlock, IoredisAdapter, LockAcquisitionError } from "redlock-universal";
 import { duration, onOff, version } from "./options.mjs";
+import { returned } from "./protocol.mjs";
 import { connect } from "./servers.mjs";
 
 const nothing = () => new Error("the library returned no handle that could be released");
@@ -36,8 +37,8 @@ class Leased {
 
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
-  constructor(lock, wire, majority, lease, lost) {
-    Object.assign(this, { lock, wire, majority, lease, lost });
+  constructor(lock, lease, lost) {
+    Object.assign(this, { lock, lease, lost });
   }
 
   async acquire() {
@@ -51,12 +52,11 @@ class Extended {
     });
   }
 
-  // release sees what the servers answered, which the library drops.
   async release() {
     if (!this.finish) throw nothing();
     this.finish();
     await this.ended;
-    return this.wire.ones >= this.majority;
+    return returned;
   }
 
   end() {}
@@ -73,7 +73,6 @@ const lock = (family, create, retryDelay) => ({
   options: { careful: onOff("off"), lease: duration("30s"), "retry-delay": duration(retryDelay) },
   async open(store, options) {
     const adapters = (await connect(store, options)).map((client) => new IoredisAdapter(client));
-    const majority = Math.floor(adapters.length / 2) + 1;
     const locks = new Map(); // a lock is of one key, and is used again
     function of(key, ttl, wait) {
       const id = JSON.stringify([key, ttl, wait]);
@@ -87,7 +86,7 @@ const lock = (family, create, retryDelay) => ({
     return {
       attempt({ keys: [key], ttl, wait }, wire, lost) {
         const lock = of(key, ttl || options.lease, wait);
-        return ttl ? new Leased(lock, { ttl }, wire) : new Extended(lock, wire, majority, options.lease, lost);
+        return ttl ? new Leased(lock, { ttl }, wire) : new Extended(lock, options.lease, lost);
       },
     };
   },

@@ -11,28 +11,18 @@ const recording = new AsyncLocalStorage();
 // Wire records the commands of one session. A library may swallow errors and drop replies, and a refusal
 // is definite only if there was an answer to each command.
 export class Wire {
-  #call = { pending: 0, failed: undefined, replies: [] };
+  #call = { pending: 0, failed: undefined };
   #sent = new Map(); // client -> when it was last asked for the lock
 
   // record runs a call. Commands count for the last call that had begun when they were sent.
   record(run) {
-    this.#call = { pending: 0, failed: undefined, replies: [] };
+    this.#call = { pending: 0, failed: undefined };
     return recording.run(this, run);
   }
 
   // began is when the last try began: before the lock was asked for, or its lease extended, on the first server.
   get began() {
     return Math.min(...this.#sent.values());
-  }
-
-  // ones is how many servers answered a script with one.
-  get ones() {
-    return this.#call.replies.filter((reply) => reply === 1).length;
-  }
-
-  // silent says that the call has sent nothing.
-  get silent() {
-    return this.#call.replies.length === 0 && this.#call.pending === 0 && !this.#call.failed;
   }
 
   // doubt is why the call's refusal is not definite, if it is not.
@@ -50,9 +40,8 @@ export class Wire {
     if (command === "set" || command === "evalsha") this.#sent.set(client, at);
     call.pending++;
     reply.then(
-      (value) => {
+      () => {
         call.pending--;
-        call.replies.push(value);
       },
       (error) => {
         call.pending--;

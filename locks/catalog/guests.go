@@ -136,13 +136,12 @@ func javaLibraries() []Lock {
 		return l
 	}
 	shed := func(name, about, like string, options ...Option) Lock {
-		l := library(name, about, like, locks.Claims{Bounded: true},
+		return library(name, about, like, locks.Claims{Bounded: true},
 			Library{
 				Version: "net.javacrumbs.shedlock 7.10.1", Guests: []string{"java/spring"},
 				Says: "makes sure that a scheduled task is executed at most once at the same time", Where: "README.md, ShedLock",
 			},
 			options...)
-		return l.excused("unlock of ShedLock returns nothing, whether the lock was held or not", "release-after-expiry", "stranger")
 	}
 	shedJDBC := append(slices.Clone(jdbcOptions),
 		onOff("db-time", "on: usingDbTime, the server's clock decides; off: those of the clients", "on"),
@@ -273,7 +272,6 @@ func rustLibraries() []Lock {
 		},
 		simple("retry-delay", "the longest pause between two tries; a wait is as many tries as fit in it on average", "200ms", time.Millisecond))
 	return []Lock{
-		rslock.excused(waitsByRetries, "wait-kept").
-			excused("unlock of rslock returns nothing, whether the lock was held or not", "release-after-expiry", "stranger"),
+		rslock.excused(waitsByRetries, "wait-kept"),
 	}
 }

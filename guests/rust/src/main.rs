@@ -82,13 +82,13 @@ async fn renew(r: &Value, session: &mut Session, read: Instant) -> Value {
     }
 }
 
-/// release: the library does not say whether the lock was held.
+/// release: the library does not tell whether the lock was held.
 async fn release(session: &mut Session) -> Value {
     match session.lock.take() {
         Some(lock) => {
             lock.release().await;
             session.released = true;
-            json!({"ok": true})
+            json!({"done": true})
         }
         None if session.released => json!({"fail": "not-held"}),
         None => json!({"unknown": "the library returned no lock that could be released"}),

@@ -41,6 +41,10 @@ final class Guest {
     interface Lock {
         boolean acquire() throws Exception;
         boolean release() throws Exception;
+        /** tells is false if the library's unlock does not tell whether the lock was held. */
+        default boolean tells() {
+            return true;
+        }
         default boolean renew(long ttl) throws Exception {
             throw new UnsupportedOperationException("the library has nothing for renew");
         }
@@ -90,9 +94,9 @@ final class Guest {
         }
     }
 
-    /** say writes a line. An answer without fail and unknown is ok. */
+    /** say writes a line. An answer without another outcome is ok. */
     private synchronized void say(JsonObject line) {
-        if (line.has("id") && !line.has("fail") && !line.has("unknown")) {
+        if (line.has("id") && !line.has("fail") && !line.has("unknown") && !line.has("done")) {
             line.addProperty("ok", true);
         }
         out.println(line);
@@ -228,8 +232,12 @@ final class Guest {
         }
         try {
             boolean released = !s.ended && s.lock.release();
+            if (!released) {
+                answer.addProperty("fail", "not-held");
+            } else if (!s.lock.tells()) {
+                answer.addProperty("done", true);
+            }
             end(s);
-            if (!released) answer.addProperty("fail", "not-held");
         } catch (Throwable e) {
             answer.addProperty("unknown", e.toString());
         }

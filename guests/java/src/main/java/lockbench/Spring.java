@@ -362,5 +362,10 @@ public final class Spring implements Guest.Library {
             lock.unlock();
             return true;
         }
+
+        @Override
+        public boolean tells() {
+            return false;
+        }
     }
 }
