@@ -48,6 +48,7 @@ type Conn struct {
 	noise   Noise
 	warned  map[string]bool
 	closing bool
+	died    bool // it ended instead of answering close
 	err     error
 }
 
@@ -227,9 +228,13 @@ func (c *Conn) Release(ctx context.Context, session string) error {
 func (c *Conn) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closing = true
+	alive := c.err == nil
 	c.mu.Unlock()
 	_, err := c.do(ctx, Request{Op: OpClose})
 	c.endInput()
+	c.mu.Lock()
+	c.died = c.died || alive && errors.Is(err, ErrGone)
+	c.mu.Unlock()
 	select {
 	case <-c.ended:
 	case <-ctx.Done():
@@ -249,6 +254,13 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
+}
+
+// DiedInClose reports that the guest ended instead of answering close.
+func (c *Conn) DiedInClose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.died
 }
 
 // Noise returns the number of lines that were not part of the protocol.

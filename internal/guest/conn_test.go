@@ -229,7 +229,10 @@ func TestConnOutcomes(t *testing.T) {
 		{"acquire", `"done":true`, nil, "the guest answered acquire with done"},
 		{"check", `"done":true`, nil, "the guest answered check with done"},
 		{"release", `"ok":true,"done":true`, nil, "2 outcomes"},
-		{"acquire", `"ok":"yes"`, nil, "cannot be read"},
+		{"acquire", `"ok":"yes"`, nil, "cannot be read: ok takes true or false, not this string"},
+		{"acquire", `"ok":true,"token":-7`, nil, "cannot be read: token takes a whole number from 0, not this number -7"},
+		{"acquire", `"ok":true,"until_ns":1.5`, nil, "cannot be read: until_ns takes a whole number, not this number 1.5"},
+		{"acquire", `"ok":true,"nodes":"redis-1"`, nil, "cannot be read: nodes takes a list, not this string"},
 		{"acquire", `"ok":true,"lease_ns":-1`, nil, "negative lease_ns"},
 		{"release", `"fail":"not-held"`, locks.ErrNotHeld, ""},
 		{"release", `"fail":"taken"`, nil, `fail "taken"`},
@@ -289,6 +292,27 @@ func TestConnDone(t *testing.T) {
 			}
 			s.end()
 		})
+	}
+}
+
+// A lease that ended before the request was read is a mistake of the guest's clock, and not of its lock.
+func TestConnUntilIsNegative(t *testing.T) {
+	s := newScript(t)
+	got := async(func() Grant {
+		g, err := s.conn.Acquire(t.Context(), "3.1", locks.Request{Keys: []string{"a"}, TTL: time.Second})
+		if err != nil {
+			t.Error(err)
+		}
+		return g
+	})
+	s.request()
+	s.say(`{"id":1,"ok":true,"until_ns":-7000000}`)
+	if g := <-got; g.Until == nil || *g.Until != 0 {
+		t.Errorf("grant %+v", g)
+	}
+	s.end()
+	if len(s.warns) != 1 || !strings.Contains(s.warns[0], "a lease that ended 7ms before it read the request") {
+		t.Errorf("warnings %q", s.warns)
 	}
 }
 
@@ -520,6 +544,27 @@ func TestConnClose(t *testing.T) {
 	}
 	if err := s.conn.Err(); err == nil || !strings.Contains(err.Error(), "it was closed") {
 		t.Errorf("Err() = %v", err)
+	}
+}
+
+// A guest that ends instead of answering close is reported, and one that was gone before is not.
+func TestConnDiesInClose(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		s := newScript(t)
+		if before {
+			s.end()
+		}
+		got := async(func() error { return s.conn.Close(t.Context()) })
+		if !before {
+			s.request()
+			s.end()
+		}
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		if died := s.conn.DiedInClose(); died == before {
+			t.Errorf("gone before: %v, died in close: %v", before, died)
+		}
 	}
 }
 

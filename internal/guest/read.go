@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -60,7 +61,7 @@ func (c *Conn) take(line []byte) {
 			return
 		}
 		// A call waits for the answer to this request.
-		c.settle(m.ID, line, fmt.Sprintf("the guest's answer cannot be read: %v", err), Answer{})
+		c.settle(m.ID, line, "the guest's answer cannot be read: "+plain(err), Answer{})
 		return
 	}
 	a := m.Answer
@@ -118,6 +119,10 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 	case broken != "":
 		c.stray("answer", line, broken)
 		a = Answer{ID: id, Unknown: broken + ": " + quoted(c.maskedLine(line))}
+	case a.Until != nil && *a.Until < 0:
+		// The outcome stays: an allowance for drift can exceed a short lease.
+		c.stray("until", line, fmt.Sprintf("the guest reports a lease that ended %v before it read the request; until_ns is relative: "+
+			"it counts from the moment when the guest has read the request", -time.Duration(*a.Until)))
 	case a.Until != nil && p.asked > 0 && time.Duration(*a.Until) > p.asked+p.wait+untilBeyond:
 		c.stray("until", line, fmt.Sprintf("the guest reports a lease of %.0f s for a request of %v s; until_ns is relative: "+
 			"it counts from the moment when the guest has read the request", time.Duration(*a.Until).Seconds(), p.asked.Seconds()))
@@ -168,7 +173,7 @@ func readHello(line []byte, quoted func([]byte) string) (Hello, error) {
 	case h.Hello != ProtocolVersion:
 		return h, fmt.Errorf("its protocol is %q, not %q: %s", h.Hello, ProtocolVersion, quoted(line))
 	case err != nil:
-		return h, fmt.Errorf("its hello cannot be read: %w: %s", err, quoted(line))
+		return h, fmt.Errorf("its hello cannot be read: %s: %s", plain(err), quoted(line))
 	}
 	// Unknown fields are not an error, but its author should know about them.
 	strict := json.NewDecoder(bytes.NewReader(line))
@@ -177,6 +182,30 @@ func readHello(line []byte, quoted func([]byte) string) (Hello, error) {
 		h.Unknown = strings.TrimPrefix(err.Error(), "json: ")
 	}
 	return h, nil
+}
+
+// plain explains an error of package json without names of Go.
+func plain(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	takes := "another kind of value"
+	switch wrong.Type.Kind() {
+	case reflect.Bool:
+		takes = "true or false"
+	case reflect.String:
+		takes = "a text"
+	case reflect.Int64, reflect.Int:
+		takes = "a whole number"
+	case reflect.Uint64:
+		takes = "a whole number from 0"
+	case reflect.Slice:
+		takes = "a list"
+	case reflect.Struct, reflect.Map:
+		takes = "an object"
+	}
+	return fmt.Sprintf("%s takes %s, not this %s", strings.TrimPrefix(wrong.Field, "Answer."), takes, wrong.Value)
 }
 
 // stray counts and logs a line that is not part of the protocol, and warns about the first of each kind.

@@ -196,7 +196,7 @@ func (c *crew) dismiss(m *member) {
 	if err := m.client.Close(ctx); err != nil {
 		c.log(fmt.Sprintf("close client %d: %v", m.id, err))
 	}
-	c.missteps.Heard(m.id, m.client, gone && !killed)
+	c.missteps.Heard(m.id, m.client, (gone || m.client.Conn().DiedInClose()) && !killed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.members, m.id)
