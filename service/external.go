@@ -76,8 +76,14 @@ func Secure(ctx context.Context, c net.Conn, how Access) (net.Conn, error) {
 		return c, nil
 	}
 	secure := tls.Client(c, how.TLS)
-	return secure, secure.HandshakeContext(ctx)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return secure, fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	return secure, nil
 }
+
+// ErrHandshake reports that TLS could not be started.
+var ErrHandshake = errors.New("TLS handshake")
 
 // LoginError reports that a server refused the login.
 type LoginError struct {

@@ -78,10 +78,14 @@ func (o Options) explain(r service.Role, err error) error {
 			invalid.Cert.NotBefore.UTC().Format(time.DateTime), invalid.Cert.NotAfter.UTC().Format(time.DateTime))
 	case errors.As(err, &unknown):
 		return fmt.Errorf("its certificate is signed by an unknown authority: name the authority's certificate with --tls-ca FILE (%w)", err)
+	case errors.As(err, &host) && len(host.Certificate.DNSNames)+len(host.Certificate.IPAddresses) == 0:
+		return fmt.Errorf("its certificate has no subject alternative name, and its CN does not count: the server needs a new one (%w)", err)
 	case errors.As(err, &host):
 		return fmt.Errorf("its certificate is for another name: say which with --tls-name NAME (%w)", err)
 	case errors.As(err, &noTLS):
 		return fmt.Errorf("it speaks no TLS, which the URL asks for (%w)", err)
+	case errors.Is(err, service.ErrHandshake) && errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("it does not answer the TLS handshake: if the port speaks no TLS, use %s:// or another such URL (%w)", o.Service.External.Schemes[0], err)
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return fmt.Errorf("it does not accept the certificate of this side: --tls-cert FILE --tls-key FILE (%w)", err)
 	case o.TLS != nil && len(o.TLS.Certificates) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)):

@@ -4,6 +4,8 @@ package external
 
 import (
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net"
@@ -107,6 +109,28 @@ func TestCertificatesThatWillNotDoAreRefused(t *testing.T) {
 	refused(t, read(t, given, nil), site, ":0", "--tls-cert")
 	given.Servers = []string{strings.Replace(site.URL(), "rediss", "redis", 1)}
 	refused(t, read(t, Given{Servers: given.Servers}, nil), site, ":0", "if it wants TLS")
+}
+
+// A port without TLS does not answer a handshake.
+func TestTLSOnAPlainPort(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	url := strings.Replace(site.URL(), "redis:", "rediss:", 1)
+	w := read(t, Given{Servers: []string{url}}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := w.options.dial(ctx, service.Data, w.options.Location.Addrs[0])
+	if err == nil || !strings.Contains(err.Error(), "if the port speaks no TLS, use redis://") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A certificate with only a CN has no name that --tls-name could give.
+func TestCertificateWithoutNames(t *testing.T) {
+	host := x509.HostnameError{Certificate: &x509.Certificate{Subject: pkix.Name{CommonName: "redis.test"}}, Host: "redis.test"}
+	err := Options{}.explain(service.Data, host)
+	if !strings.Contains(err.Error(), "has no subject alternative name") || strings.Contains(err.Error(), "--tls-name") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestServersWithForeignKeysAreRefused(t *testing.T) {
