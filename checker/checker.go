@@ -97,6 +97,8 @@ type Result struct {
 	// LostUpdates is how many writes are missing in the last values of the guarded counters. One
 	// finding can stand for several.
 	LostUpdates int `json:"lost_updates,omitempty"`
+	// Lost has the positions at which these writes were answered.
+	Lost []int `json:"-"`
 	// Broken is the contradiction in the history for which no lock can be blamed: the harness
 	// recorded it wrongly. A caller makes it an error.
 	Broken string `json:"broken,omitempty"`

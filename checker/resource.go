@@ -30,7 +30,7 @@ func resource(l *ledger, _ Report) Result {
 	h := l.h
 	var findings []Finding
 	var broken, why, notes []string
-	lost := 0
+	var lost []int
 	for _, counter := range counters(l) {
 		findings = append(findings, counter.stale(l)...)
 		if counter.odd != "" {
@@ -40,14 +40,14 @@ func resource(l *ledger, _ Report) Result {
 		if lie := counter.lie(l); lie != "" {
 			broken = append(broken, lie)
 		}
-		n, doubt := counter.lost(h)
-		lost += n
+		missing, doubt := counter.lost(h)
+		lost = append(lost, missing...)
 		if doubt != "" {
 			why = append(why, doubt)
 		}
 	}
 	r := violated(findings)
-	r.LostUpdates, r.Note = lost, strings.Join(notes, "; ")
+	r.Lost, r.LostUpdates, r.Note = lost, len(lost), strings.Join(notes, "; ")
 	r.Broken = strings.Join(broken, "; ")
 	if r.Verdict == Valid && len(why) > 0 {
 		r.Verdict, r.Why = Unknown, strings.Join(why, "; ")
@@ -55,10 +55,10 @@ func resource(l *ledger, _ Report) Result {
 	return r
 }
 
-// lost counts the writes that are not in the chain that leads to the last value.
-func (c *counter) lost(h *history.History) (n int, doubt string) {
+// lost returns the positions at which the writes were answered that are not in the chain that leads to the last value.
+func (c *counter) lost(h *history.History) (missing []int, doubt string) {
 	if len(c.writes) == 0 {
-		return 0, ""
+		return nil, ""
 	}
 	value := c.writes[len(c.writes)-1].value
 	if c.final != nil {
@@ -74,19 +74,24 @@ func (c *counter) lost(h *history.History) (n int, doubt string) {
 			unsure[u.value] = u.op.Invoke
 		}
 	}
-	chain, before := 0, len(h.Events)
+	chain, before := map[*write]bool{}, len(h.Events)
 	for ; value != c.base; value-- {
 		w := lastBefore(byValue[value], before)
 		asked, may := unsure[value]
 		switch {
 		case w != nil:
-			chain++
+			chain[w] = true
 			before = w.op.Return
 		case !may || asked >= before:
-			return 0, fmt.Sprintf("the counter of %q (%s) stood at %d, which no client had written by %s", c.key, c.form, value, seconds(h.Events[before-1].Time))
+			return nil, fmt.Sprintf("the counter of %q (%s) stood at %d, which no client had written by %s", c.key, c.form, value, seconds(h.Events[before-1].Time))
 		}
 	}
-	return len(c.writes) - chain, ""
+	for _, w := range c.writes {
+		if !chain[w] {
+			missing = append(missing, w.op.Return)
+		}
+	}
+	return missing, ""
 }
 
 // lastBefore is the last of some writes that returned before a position, or nil.
