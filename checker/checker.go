@@ -97,7 +97,7 @@ type Result struct {
 	// LostUpdates is how many writes are missing in the last values of the guarded counters. One
 	// finding can stand for several.
 	LostUpdates int `json:"lost_updates,omitempty"`
-	// Lost has the positions at which these writes were answered.
+	// Lost has the positions at which these writes were answered; nil if they are not known of each counter.
 	Lost []int `json:"-"`
 	// Broken is the contradiction in the history for which no lock can be blamed: the harness
 	// recorded it wrongly. A caller makes it an error.

@@ -33,7 +33,7 @@ func TestGoldenCounterexamples(t *testing.T) {
 		for _, c := range judged.Checks {
 			for _, f := range c.Findings {
 				findings++
-				told := report.NewCounterexample(h, f, judged.Release).Text()
+				told := report.NewCounterexample(h, f, judged).Text()
 				for _, problem := range storytest.Problems(h, f, judged.Release, told) {
 					t.Errorf("%s: %s: %s\n%s", file, f.Rule, problem, strings.Join(told, "\n"))
 				}

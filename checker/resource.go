@@ -30,7 +30,7 @@ func resource(l *ledger, _ Report) Result {
 	h := l.h
 	var findings []Finding
 	var broken, why, notes []string
-	var lost []int
+	lost := []int{}
 	for _, counter := range counters(l) {
 		findings = append(findings, counter.stale(l)...)
 		if counter.odd != "" {
@@ -47,7 +47,10 @@ func resource(l *ledger, _ Report) Result {
 		}
 	}
 	r := violated(findings)
-	r.Lost, r.LostUpdates, r.Note = lost, len(lost), strings.Join(notes, "; ")
+	if len(why)+len(notes) == 0 {
+		r.Lost = lost
+	}
+	r.LostUpdates, r.Note = len(lost), strings.Join(notes, "; ")
 	r.Broken = strings.Join(broken, "; ")
 	if r.Verdict == Valid && len(why) > 0 {
 		r.Verdict, r.Why = Unknown, strings.Join(why, "; ")

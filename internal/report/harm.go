@@ -8,14 +8,17 @@ import (
 	"strconv"
 	"strings"
 
+	"lockbench/checker"
 	"lockbench/internal/history"
 )
 
-// harm are the writes of the two holders from the time when both held, and the writes that they undid. A write that was
-// undone need not be lost: another client that had read it may bring its effect back.
+// harm are the writes of the two holders from the time when both held, and the writes that were lost with them. The judge
+// says which writes are lost. A write that was undone need not be: another client that had read it may bring its effect back,
+// and then the write that undid it is lost.
 type harm struct {
 	writes map[int]write // by the position of the invocation
 	alone  bool          // no two sessions held together
+	judged bool          // the judge knows which writes are lost
 }
 
 // write is one write of one of the holders.
@@ -23,7 +26,8 @@ type write struct {
 	client  string
 	value   int64
 	over    *int64 // the value before; nil: unknown
-	undone  int    // the writes of others that this one undid
+	undone  []int  // the writes of others that this one undid, by the positions of their answers
+	lost    []int  // those of them that are lost, and itself if it is lost
 	form    string // of the resource: plain or fenced
 	refused bool
 }
@@ -33,12 +37,13 @@ type write struct {
 // The workload reads a value and writes the next. A write therefore undoes the writes of others since its client's
 // read:
 //
-//	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes undone
+//	client 3 reads 17 · client 5 writes 18 · client 8 writes 19 · client 3 writes 18    two writes undone, and lost
+//	                                                       client 6, which read 19, writes 20    only the last 18 is lost
 //
 // A history that does not record reads is counted by values instead: writing 18
 // over 102 undoes 85 steps.
-func measureHarm(s *story) harm {
-	m := harm{writes: map[int]write{}, alone: !s.together}
+func measureHarm(s *story, lost map[int]bool) harm {
+	m := harm{writes: map[int]write{}, alone: !s.together, judged: lost != nil}
 	if s.a == nil {
 		return m
 	}
@@ -60,8 +65,8 @@ func measureHarm(s *story) harm {
 	slices.SortFunc(all, func(a, b access) int { return a.Return - b.Return })
 	type state struct {
 		value  *int64
-		writes int                      // applied so far
-		read   map[*history.Session]int // writes at its last read
+		writes []int                    // applied so far, by the positions of their answers
+		read   map[*history.Session]int // how many there were at its last read
 	}
 	states := map[string]*state{}
 	for _, op := range all {
@@ -73,7 +78,7 @@ func measureHarm(s *story) harm {
 		}
 		if op.F == history.FRead {
 			if op.Outcome == history.Done {
-				now.read[op.session] = now.writes
+				now.read[op.session] = len(now.writes)
 			}
 			continue
 		}
@@ -84,13 +89,18 @@ func measureHarm(s *story) harm {
 		switch op.Outcome {
 		case history.Done:
 			if since, ok := now.read[op.session]; ok {
-				w.undone = now.writes - since
+				w.undone = now.writes[since:]
 			} else if w.over != nil && w.value <= *w.over {
-				w.undone = int(*w.over - w.value + 1)
+				w.undone = now.writes[max(0, len(now.writes)-int(*w.over-w.value+1)):]
 			}
-			now.writes++
+			for _, pos := range append(slices.Clone(w.undone), op.Return) {
+				if lost[pos] {
+					w.lost = append(w.lost, pos)
+				}
+			}
+			now.writes = append(now.writes, op.Return)
 			now.value = &w.value
-			now.read[op.session] = now.writes // a client does not undo its own writes
+			now.read[op.session] = len(now.writes) // a client does not undo its own writes
 		case history.Maybe:
 			continue
 		}
@@ -102,6 +112,19 @@ func measureHarm(s *story) harm {
 		}
 	}
 	return m
+}
+
+// lostWrites returns the positions at which the writes were answered that the judge found lost; nil if it is not known.
+func lostWrites(judged checker.Report) map[int]bool {
+	r, ok := judged.Check(checker.Resource)
+	if !ok || r.Lost == nil {
+		return nil
+	}
+	lost := map[int]bool{}
+	for _, pos := range r.Lost {
+		lost[pos] = true
+	}
+	return lost
 }
 
 // form is the form of the resource, plain or fenced, of a read or write.
@@ -126,8 +149,12 @@ func (m *harm) write(op *history.Op) (what, note string, bad bool) {
 		return what + ": the fenced resource refuses", "", true
 	case w.refused:
 		return what + ": refused", "", true
-	case w.undone > 0 && w.over != nil:
-		return what + " over " + strconv.FormatInt(*w.over, 10), Plural(w.undone, "write") + " undone", true
+	case len(w.undone) > 0 && w.over != nil:
+		what += " over " + strconv.FormatInt(*w.over, 10)
+		if m.judged {
+			note = Plural(len(w.lost), "write") + " lost"
+		}
+		return what, note, true
 	}
 	return what, "", false
 }
@@ -138,25 +165,27 @@ func (m *harm) words() string {
 	for _, w := range m.writes {
 		plain = plain || w.form != history.Fenced
 	}
-	var worst write
-	undone, refused := 0, 0
+	var worst *write
+	lost, refused := map[int]bool{}, 0
 	for _, at := range slices.Sorted(maps.Keys(m.writes)) {
 		switch w := m.writes[at]; {
 		case w.refused:
 			refused++
 		case plain && w.form == history.Fenced: // the plain form shows the same harm
 		default:
-			undone += w.undone
-			if w.undone > worst.undone {
-				worst = w
+			for _, pos := range w.lost {
+				lost[pos] = true
+			}
+			if len(w.undone) > 0 && w.over != nil && (worst == nil || len(w.lost) > len(worst.lost)) {
+				worst = &w
 			}
 		}
 	}
 	var parts []string
-	if undone > 0 {
-		text := Plural(undone, "write") + " undone"
-		if worst.over != nil {
-			text += fmt.Sprintf(": %s wrote %d over %d", worst.client, worst.value, *worst.over)
+	if worst != nil {
+		text := fmt.Sprintf("%s wrote %d over %d", worst.client, worst.value, *worst.over)
+		if m.judged {
+			text = Plural(len(lost), "write") + " lost: " + text
 		}
 		parts = append(parts, text)
 	}
@@ -164,7 +193,7 @@ func (m *harm) words() string {
 		parts = append(parts, "the fenced resource refused "+Plural(refused, "write"))
 	}
 	switch {
-	case undone > 0:
+	case worst != nil:
 		return strings.Join(parts, "; ") + "."
 	case refused > 0:
 		return "none: " + parts[0] + "."

@@ -117,7 +117,7 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 		l.Release = judged.Release
 	}
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
-		l.Counterexample = NewCounterexample(h, f, judged.Release)
+		l.Counterexample = NewCounterexample(h, f, judged)
 	}
 	return l
 }

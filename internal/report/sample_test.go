@@ -54,7 +54,7 @@ func sample(t *testing.T) *Result {
 			lock("redlock", masters, "5 masters", checker.Valid, checker.NoClass, 0, 0, 2304, 0.1, 6.2),
 		},
 	}
-	r.Find("set-nx").Counterexample = NewCounterexample(h, f, checker.Ended)
+	r.Find("set-nx").Counterexample = NewCounterexample(h, f, checker.Judge(h, checker.Options{}))
 	return r
 }
 
@@ -62,7 +62,7 @@ func sample(t *testing.T) *Result {
 func troubled(t *testing.T) *Result {
 	r := sample(t)
 	h, f := deleted(t)
-	r.Find("set-del").Counterexample = NewCounterexample(h, f, checker.Ended)
+	r.Find("set-del").Counterexample = NewCounterexample(h, f, checker.Judge(h, checker.Options{}))
 	r.AsExpected, r.Interrupted = false, true
 	for i := range r.Locks {
 		switch l := &r.Locks[i]; l.Lock {

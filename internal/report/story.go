@@ -57,13 +57,13 @@ type Scene struct {
 	To       int      `json:"to"`                 // the overlap has shown its effect
 }
 
-// NewCounterexample makes the counterexample of a finding. The release is the meaning of a failed release with which the
-// history was judged. Without a plan and probes in the history it is shorter.
-func NewCounterexample(h *history.History, f checker.Finding, r checker.Release) *Counterexample {
+// NewCounterexample makes the counterexample of a finding of a judged history. Without a plan and probes in the history it is
+// shorter.
+func NewCounterexample(h *history.History, f checker.Finding, judged checker.Report) *Counterexample {
 	if len(h.Events) == 0 {
 		return &Counterexample{Title: OneLine(f.Rule), Why: told(f.Text)}
 	}
-	s := newStory(h, f, r)
+	s := newStory(h, f, judged)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
 	most := linesMax - strings.Count(c.headline().String(), "\n") - 1
 	for _, d := range c.sentences() {
@@ -105,8 +105,8 @@ type story struct {
 	harm   harm
 }
 
-func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
-	s := &story{h: h, holds: hold.Find(h, r == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
+func newStory(h *history.History, f checker.Finding, judged checker.Report) *story {
+	s := &story{h: h, holds: hold.Find(h, judged.Release == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
 	var concerned []*tenure
 	for _, name := range f.Sessions {
 		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
@@ -145,7 +145,7 @@ func newStory(h *history.History, f checker.Finding, r checker.Release) *story {
 	s.ends = s.end()
 	s.causes = s.findCauses()
 	s.faults = s.findFaults()
-	s.harm = measureHarm(s)
+	s.harm = measureHarm(s, lostWrites(judged))
 	return s
 }
 

@@ -27,7 +27,7 @@ func TestStory(t *testing.T) {
 	for name, make := range stories {
 		t.Run(name, func(t *testing.T) {
 			h, f := make(t)
-			story := NewCounterexample(h, f, checker.Ended).Text()
+			story := NewCounterexample(h, f, checker.Judge(h, checker.Options{})).Text()
 			if len(story) > linesMax {
 				t.Errorf("%d lines, and at most %d are read", len(story), linesMax)
 			}
@@ -60,7 +60,7 @@ func TestHandOver(t *testing.T) {
 		s.Event(8204, 1, history.OK, history.Release, "1.1")
 		b := s.Granted(8320, 3, "3.1", "a")
 		story := NewCounterexample(s.History(), checker.Finding{Rule: "two-holders", Class: checker.DoubleGrant, Key: "a",
-			Text: "two hold a", Sessions: []string{"2.1", "3.1"}, Event: b}, checker.Ended).Text()
+			Text: "two hold a", Sessions: []string{"2.1", "3.1"}, Event: b}, checker.Judge(s.History(), checker.Options{})).Text()
 		if text := strings.Join(story, "\n"); strings.Contains(text, "which client 2 holds") != shown {
 			t.Errorf("called at %d ms:\n%s", called, text)
 		}
@@ -72,7 +72,7 @@ func TestHandOver(t *testing.T) {
 func TestDrawnLines(t *testing.T) {
 	h, f := failover(t)
 	notes, brackets := 0, 0
-	for i, l := range NewCounterexample(h, f, checker.Ended).Drawn() {
+	for i, l := range NewCounterexample(h, f, checker.Judge(h, checker.Options{})).Drawn() {
 		if (i == 0) != (l.When == "") {
 			t.Errorf("line %d begins with %q", i, l.When)
 		}
@@ -94,7 +94,7 @@ func TestDrawnLines(t *testing.T) {
 // TestCounterexampleIsRead back from result.json as it was made.
 func TestCounterexampleIsRead(t *testing.T) {
 	h, f := failover(t)
-	made := NewCounterexample(h, f, checker.Ended)
+	made := NewCounterexample(h, f, checker.Judge(h, checker.Options{}))
 	text, err := json.Marshal(made)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestCounterexampleIsRead(t *testing.T) {
 func TestStoryOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, f := anyHistory(t)
-		for i, line := range NewCounterexample(h, f, checker.Ended).Text() {
+		for i, line := range NewCounterexample(h, f, checker.Judge(h, checker.Options{})).Text() {
 			if i >= linesMax {
 				t.Fatalf("more than %d lines", linesMax)
 			}

@@ -66,7 +66,8 @@ func checkCounterexamples(t *testing.T, s *scenarios.Scenario, locks []string) i
 			t.Fatal(err)
 		}
 		var kinds []string
-		for _, c := range checker.Judge(h, checker.Options{}).Checks {
+		judged := checker.Judge(h, checker.Options{})
+		for _, c := range judged.Checks {
 			for _, f := range c.Findings {
 				kind := f.Rule + " " + f.Class.String()
 				if slices.Contains(kinds, kind) {
@@ -74,7 +75,7 @@ func checkCounterexamples(t *testing.T, s *scenarios.Scenario, locks []string) i
 				}
 				kinds = append(kinds, kind)
 				n++
-				text := report.NewCounterexample(h, f, checker.Ended).Text()
+				text := report.NewCounterexample(h, f, judged).Text()
 				for _, problem := range storytest.Problems(h, f, checker.Ended, text) {
 					t.Errorf("%s: %s: %s\n%s", lock, strings.TrimSpace(kind), problem, strings.Join(text, "\n"))
 				}
