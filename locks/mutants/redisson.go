@@ -154,6 +154,10 @@ var edits = []edited{
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
 		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
+	{reentrantLock, "four-renewals", "extends a lease four times at most, and reports nothing",
+		Wrong{Bug: "R-11", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "if redis.call('hincrby', KEYS[i], 'renewals', 1) <= 4 then redis.call('pexpire', KEYS[i], ARGV[1]) end"},
+		redisson.Options{Watchdog: 6 * time.Second, Silent: true}},
 
 	// Late requests.
 	{multiLock, "several-freed-unasked", "frees each of several names without a check of the owner",
