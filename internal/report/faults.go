@@ -14,8 +14,8 @@ import (
 // shownFault is a fault that a story shows.
 type shownFault struct {
 	history.Fault
-	of     int  // the faults of its name in the story
-	before bool // it healed before the grant in question
+	of    int  // the faults of its name in the story
+	first bool // the most telling one of its name
 }
 
 // perName is how many faults of one name a story shows.
@@ -40,15 +40,14 @@ func (s *story) findFaults() []shownFault {
 	var shown []shownFault
 	for _, name := range names {
 		all := byName[name]
-		for _, f := range s.mostTelling(all) {
-			before := f.Healed >= 0 && f.Healed < s.begin()
+		for i, f := range s.mostTelling(all) {
 			if f.Bites > s.ends {
 				f.Bites = -1
 			}
 			if f.Healed > s.ends {
 				f.Healed = -1
 			}
-			shown = append(shown, shownFault{f, len(all), before})
+			shown = append(shown, shownFault{f, len(all), i == 0})
 		}
 	}
 	slices.SortStableFunc(shown, func(x, y shownFault) int { return x.Begins - y.Begins })
@@ -60,7 +59,7 @@ func (s *story) findFaults() []shownFault {
 func (s *story) mostTelling(all []history.Fault) []history.Fault {
 	rank := func(f history.Fault) int {
 		rank := 0
-		if f.Healed < 0 || f.Healed >= s.begin() {
+		if !s.healedBefore(f) {
 			rank += 4
 		}
 		if s.strikes(f) {
@@ -73,12 +72,15 @@ func (s *story) mostTelling(all []history.Fault) []history.Fault {
 	}
 	chosen := slices.Clone(all)
 	slices.SortStableFunc(chosen, func(x, y history.Fault) int { return cmp.Or(rank(y)-rank(x), y.Begins-x.Begins) })
-	most := perName
-	if f := chosen[0]; f.Healed >= 0 && f.Healed < s.begin() {
-		most = 1
+	if s.healedBefore(chosen[0]) {
+		return chosen[:1]
 	}
-	return chosen[:min(most, len(chosen))]
+	chosen = slices.DeleteFunc(chosen, s.healedBefore)
+	return chosen[:min(perName, len(chosen))]
 }
+
+// healedBefore reports whether a fault had healed before the grant in question.
+func (s *story) healedBefore(f history.Fault) bool { return f.Healed >= 0 && f.Healed < s.begin() }
 
 // episode is the position at which the episode of the finding begins. What comes before the first episode belongs to it.
 func (s *story) episode() int {
@@ -118,20 +120,18 @@ func (s *story) concerns(f history.Fault) bool {
 
 func (s *story) faultRows() []row {
 	var rows []row
-	named := map[string]bool{}
 	for _, f := range s.faults {
 		begins := row{at: f.Bites, who: "fault", weight: cause}
-		if named[f.Name] || f.Begins > s.meets || f.Pauses() && s.b != nil && !s.strikes(f.Fault) {
+		if !f.first || f.Begins > s.meets || f.Pauses() && s.b != nil && !s.strikes(f.Fault) {
 			begins.weight = helpful
 		}
 		suffix := ""
 		if f.Bites < 0 {
 			begins.at, suffix = f.Begins, " (effect not seen)"
 		}
-		if f.of > perName && !named[f.Name] {
+		if f.of > perName && f.first {
 			suffix += fmt.Sprintf(", one of %d", f.of)
 		}
-		named[f.Name] = true
 		text := cmp.Or(s.h.At(begins.at).Text, strings.Join(f.Targets, ", "), "in effect")
 		begins.what = f.Name + ": " + foldNames(OneLine(text)) + suffix
 		rows = append(rows, begins)
