@@ -92,10 +92,14 @@ func (l *Lock) Word() string {
 	return l.Verdict.String()
 }
 
-// ShownClass is the class of the verdict. It is empty if there is no verdict.
+// ShownClass is the class of the verdict, or the rule of the first finding if no finding has a class. It is empty if there is
+// no verdict.
 func (l *Lock) ShownClass() string {
 	if l.Word() != l.Verdict.String() {
 		return ""
+	}
+	if f, found := l.FirstFinding(); found && l.Class == checker.NoClass {
+		return f.Rule
 	}
 	return l.Class.String()
 }
