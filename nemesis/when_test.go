@@ -189,7 +189,7 @@ func TestEpisodeGoesOnWithoutTheEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.want(
-			"20s never fails: never: no client was checked within 20s",
+			"20s never fails: never: no client reached the moment \"checked\" within 20s",
 			"40s restless fails: restless: clients were not idle within 20s",
 			"40s next begins", "40.001s next bites", "40.001s next heals", "40.002s next healed",
 		)
