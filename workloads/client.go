@@ -283,9 +283,18 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 		if octx.Err() != nil {
 			// The client is killed, so its later events do not count.
 			c.life.gone.Store(true)
-			c.Hooks.Overdue(c.ID, fmt.Errorf("%s took longer than %s", e.F, c.Limit))
+			c.Hooks.Overdue(c.ID, fmt.Errorf("%s took longer than %s", request(e.F), c.Limit))
 		}
 	}
+}
+
+// request returns the name of a guest's request for an operation: a guest is asked to touch the resource for a read as for a
+// write.
+func request(f string) string {
+	if f == history.FRead || f == history.Write {
+		return "touch"
+	}
+	return f
 }
 
 func (c *Client) record(e history.Event) {

@@ -222,6 +222,20 @@ func TestOverdue(t *testing.T) {
 	})
 }
 
+// TestOverdueTouch: a client that does not answer is told by the name of the request, as its author knows it.
+func TestOverdueTouch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, history.Header{})
+		b.conn.answers["touch"] = silence
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		plainly.Run(ctx, b.client)
+		if told := b.hooks.told; !slices.ContainsFunc(told, func(s string) bool { return strings.HasPrefix(s, "overdue 3: touch took longer than ") }) {
+			t.Errorf("the hooks were told %q", told)
+		}
+	})
+}
+
 // A paused client begins no operation. It invokes the touch after the pause.
 func TestTouchWaitsUntilAwake(t *testing.T) {
 	set := func(b *bench) { b.hooks.awake = func() { time.Sleep(3 * time.Second) } }
