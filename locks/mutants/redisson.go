@@ -159,6 +159,12 @@ var edits = []edited{
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "if redis.call('hincrby', KEYS[i], 'renewals', 1) <= 4 then redis.call('pexpire', KEYS[i], ARGV[1]) end"},
 		redisson.Options{Watchdog: 6 * time.Second, Silent: true}},
 
+	{reentrantLock, "renewal-takes-back", "takes the lock back by a renewal that arrives after the release",
+		Wrong{Bug: "C-9", Scenario: "late-renewal", Class: "refused-though-free", Original: "redisson/watchdog=6s"},
+		edit{"renew.lua", "if redis.call('hexists', KEYS[i], ARGV[i + 1]) == 1 then",
+			"if redis.call('hexists', KEYS[i], ARGV[i + 1]) == 0 then redis.call('del', KEYS[i]); redis.call('hset', KEYS[i], ARGV[i + 1], 1) end\n  if true then"},
+		redisson.Options{Watchdog: 6 * time.Second}},
+
 	// Late requests.
 	{multiLock, "several-freed-unasked", "frees each of several names without a check of the owner",
 		Wrong{Bug: "C-2", Scenario: "many-keys", Class: "evicted", EpisodesMin: 20},
