@@ -45,7 +45,7 @@ func simulate(ctx context.Context, job *run.Job, show func(report.Tick)) (*run.O
 		if why == "" {
 			continue
 		}
-		left.Store(true) // the caller is told why, and no more
+		left.Store(true) // the run may go on, and its progress is not shown
 		if grants.Load() == 0 {
 			why += "; or an earlier run of this process is frozen, which keeps others from starting"
 		}

@@ -32,7 +32,7 @@ func Problems(h *history.History, f checker.Finding, r checker.Release, text []s
 	return t.problems
 }
 
-// told is a counterexample as it is told, and the part of the history that it is about.
+// told is the text of a counterexample, and the part of the history that it is about.
 type told struct {
 	h        *history.History
 	holds    *hold.Book
