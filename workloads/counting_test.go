@@ -222,7 +222,7 @@ func TestOverdue(t *testing.T) {
 	})
 }
 
-// TestOverdueTouch: a client that does not answer is told by the name of the request, as its author knows it.
+// TestOverdueTouch: a request without an answer has the name that the author of the guest knows.
 func TestOverdueTouch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, history.Header{})
