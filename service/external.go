@@ -159,6 +159,8 @@ type ExternalServers struct {
 	// Under returns up to most keys that contain a text, in all runs, by the leader that holds them.
 	// A service whose locks begin all keys with their names may look only there.
 	Under func(ctx context.Context, text string, most int) (map[string][]string, error)
+	// All returns the names of up to most keys of any program. Nil: the service has no cheap list of them.
+	All func(ctx context.Context, most int) ([]string, error)
 	// Clear removes all keys under the prefix and returns their number.
 	Clear func(ctx context.Context) (int, error)
 	// ByHand returns the shell command with which a user removes all keys that contain a text.

@@ -3,6 +3,7 @@
 package run
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -116,6 +117,37 @@ func TestCommandsOnExternalServers(t *testing.T) {
 		return // the rest is slow
 	}
 	run("", "conform", "set-nx", "--servers", site.URL())
+}
+
+// TestStrayKeysOnExternalServers: keys that a guest makes under names of its own are noted, and not removed.
+func TestStrayKeysOnExternalServers(t *testing.T) {
+	site := redistest.NewSite(t, redis.Single, "", nil)
+	program := trialtest.Program(t)
+	scenario := filepath.Join(t.TempDir(), "quietly.yaml")
+	if err := os.WriteFile(scenario, []byte(trialtest.Quietly), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(strings.TrimPrefix(site.URL(), "redis://"), ":")
+	out := t.TempDir()
+	command := fmt.Sprintf("redis-cli -h %s -p %s SET astray:$$ 1 >&2; exec %s guest set-nx", host, port, program)
+	cmd := exec.CommandContext(t.Context(), program, "run", scenario, "--servers", site.URL(), "--seed", "1", "--locks", "no-lock,set-nx,mine=cmd:"+command, "--out", out)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, said)
+	}
+	bundle, err := report.Load(filepath.Join(out, report.LatestLink))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lock, want := range map[string]bool{"mine": true, "set-nx": false} {
+		notes := strings.Join(bundle.Result.Find(lock).Notes, "\n")
+		if strings.Contains(notes, `lockbench does not remove them: ["astray:`) != want {
+			t.Errorf("notes of %s: %q, want a note on its key: %t", lock, notes, want)
+		}
+	}
+	if n, err := site.Ask(t.Context(), site.Topology.Nodes()[0].Name, "DBSIZE"); err != nil || n == ":0" {
+		t.Errorf("the keys are gone: %v, %v", n, err)
+	}
 }
 
 // keptKeys writes an owner's key to each master. It returns a function that checks that masters have the owner's keys and

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +74,22 @@ func (m *Missteps) Killed(id int, why error) {
 type rejecter interface {
 	// Rejected returns the number of refused connections.
 	Rejected() int
+}
+
+// shared is a cluster whose servers other programs may use as well.
+type shared interface {
+	// StrayKeys lists keys that appeared during the run and are not of it.
+	StrayKeys(ctx context.Context) []string
+}
+
+// Strayed records keys that a guest seems to have made on servers of others. The run does not remove them.
+func (m *Missteps) Strayed(keys []string) {
+	const named = 3
+	text := fmt.Sprintf("keys that are not named after the locks of this run appeared on the servers, and lockbench does not remove them: %q", keys[:min(len(keys), named)])
+	if more := len(keys) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	m.note(text + "; if the guest made them, let their names contain the key of its request")
 }
 
 // Rejected records refused connections. It is called if servers answered no client.

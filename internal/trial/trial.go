@@ -106,6 +106,14 @@ func (t *Trial) Run(ctx context.Context) error {
 			if proxy, ok := c.(rejecter); ok && t.grants.Load() == 0 && proxy.Rejected() > 0 {
 				t.Missteps.Rejected(proxy.Rejected())
 			}
+			if on, ok := c.(shared); ok {
+				if keys := on.StrayKeys(ctx); len(keys) > 0 {
+					for i, key := range keys {
+						keys[i] = t.mask.Text(key)
+					}
+					t.Missteps.Strayed(keys)
+				}
+			}
 			if notes := t.Missteps.Notes(); len(notes) > 0 {
 				t.recorder.Record(history.Probed(history.Noted{Notes: notes}))
 			}

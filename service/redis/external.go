@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -287,7 +288,7 @@ func openExternal(s service.Site, prefix string, h service.Host) service.Externa
 	can := g.Abilities()
 	can.Promote, can.Identity = nil, nil
 	can.Orders = map[string]service.Order{service.OrderPoison: can.Orders[service.OrderPoison], service.OrderCure: can.Orders[service.OrderCure]}
-	e := service.ExternalServers{Servers: g, Under: g.under, ByHand: byHand, Can: can}
+	e := service.ExternalServers{Servers: g, Under: g.under, All: g.all, ByHand: byHand, Can: can}
 	e.Clear = func(ctx context.Context) (int, error) { return e.ClearEach(ctx, prefix, g.remove) }
 	return e
 }
@@ -305,6 +306,17 @@ func (g *servers) under(ctx context.Context, text string, most int) (map[string]
 		}
 	}
 	return under, nil
+}
+
+// all returns the keys of all masters.
+func (g *servers) all(ctx context.Context, most int) ([]string, error) {
+	under, err := g.under(ctx, "", most)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(slices.Collect(maps.Values(under))...)
+	slices.Sort(all)
+	return all[:min(len(all), most)], nil
 }
 
 // remove removes one key, because each may be in another slot.

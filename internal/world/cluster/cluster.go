@@ -57,6 +57,9 @@ type Cluster struct {
 	// DialNode connects the proxy to a node. Nil: it dials the node's address.
 	DialNode func(ctx context.Context, node string) (net.Conn, error)
 
+	// Strays lists keys that appeared on servers of others during the run and are not of it. Nil: it is not known.
+	Strays func(ctx context.Context) []string
+
 	servers service.Servers // nil without servers
 	nodes   []*node         // in the order of Nodes
 
@@ -69,6 +72,14 @@ var (
 	_ service.Host  = (*Cluster)(nil)
 	_ process.Net   = (*Cluster)(nil)
 )
+
+// StrayKeys lists the keys that appeared on servers of others during the run and are not of it, if that is known.
+func (c *Cluster) StrayKeys(ctx context.Context) []string {
+	if c.Strays == nil {
+		return nil
+	}
+	return c.Strays(ctx)
+}
 
 // Claim creates everything that a cluster needs before its nodes: at most nodesMax nodes, and a
 // directory for this world.

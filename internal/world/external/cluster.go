@@ -109,6 +109,7 @@ func (b *backend) begin(ctx context.Context) error {
 		return err
 	}
 	b.keys = true
+	b.cluster.Strays = straysOf(ctx, b.servers, b.cluster.Clients.Prefix)
 	if makeRoom := b.servers.MakeRoom; makeRoom != nil {
 		return makeRoom(ctx)
 	}
