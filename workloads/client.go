@@ -288,7 +288,7 @@ func (c *Client) fail(octx context.Context, e history.Event, err error) {
 	}
 }
 
-// request returns the name of a guest's request for an operation: a guest is asked to touch the resource for a read as for a
+// request returns the name of the request that a guest gets for an operation: it gets a touch for a read as for a
 // write.
 func request(f string) string {
 	if f == history.FRead || f == history.Write {
