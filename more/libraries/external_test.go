@@ -49,7 +49,7 @@ func TestExternalServers(t *testing.T) {
 		}
 		put(t, site, "lockbench:7:a")
 		said, code := doctor(t, lockbench, "--servers", url)
-		for _, want := range []string{`"lockbench:7:a"`, "del --prefix 'lockbench:'", "nothing was changed there"} {
+		for _, want := range []string{`"lockbench:7:a"`, "del --prefix 'lockbench:7:'", "nothing was changed there"} {
 			if code != 3 || !strings.Contains(said, want) {
 				t.Errorf("with a foreign key doctor ends with %d, want 3 and %q:\n%s", code, want, said)
 			}
