@@ -11,8 +11,8 @@ import (
 // crowd has the holds of a key that may meet a new grant. It finds the one to report without a comparison of every pair, because a
 // broken lock may have thousands of holders at once.
 //
-// The holds are ranked by the end of their work, the last end first, and among equals the first grant first. So the first hold
-// of a set that meets the grant in the worst class is the one to report.
+// The holds are ranked by the end of their work, the last end first, and among equals the first grant first. Of all holds
+// that meet the grant in the worst class, the check reports the first one.
 type crowd struct {
 	ranks *ranks
 	// A hold that has ended stays in a set until a search comes across it.

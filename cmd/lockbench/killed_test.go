@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"lockbench/internal/testing/trialtest"
 )
@@ -28,26 +30,29 @@ func TestKilledExploreIsSwept(t *testing.T) {
 		}
 		return found
 	}
-	// search starts a search and returns its folder, when a trial writes to it.
+	// search starts a search and returns its folder, when the search has told its progress for the first time.
 	search := func() (*exec.Cmd, string) {
 		t.Helper()
 		before := folders()
 		cmd := lockbench("explore", "steady", "--lock", "set-nx", "--seeds", "1..1000000", "--all")
-		if err := cmd.Start(); err != nil {
+		told, err := cmd.StderrPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
-			histories, err := filepath.Glob(filepath.Join(os.TempDir(), "lockbench-explore-*", "*.jsonl"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, h := range histories {
-				if dir := filepath.Dir(h); !slices.Contains(before, dir) {
-					return cmd, dir
-				}
+		progress := bufio.NewReader(told)
+		if line, err := progress.ReadString('\n'); err != nil {
+			t.Fatalf("the search told %q: %v", line, err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, progress) }() // ends with the search
+		for _, dir := range folders() {
+			if strings.HasPrefix(filepath.Base(dir), "lockbench-explore-") && !slices.Contains(before, dir) {
+				return cmd, dir
 			}
 		}
-		t.Fatal("the search has no histories")
+		t.Fatal("the search has no folder")
 		return nil, ""
 	}
 	end := func(cmd *exec.Cmd, by os.Signal) {

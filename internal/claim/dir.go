@@ -21,8 +21,8 @@ const (
 	ownerFile = "lockbench.owner"
 )
 
-// NewDir makes a directory for a purpose, such as "replay", which is a part of its name. It removes the directories
-// of killed processes, of any purpose.
+// NewDir makes a directory for a purpose, such as "replay", which is a part of its name. It also removes
+// all directories that killed processes have left.
 func NewDir(purpose string) (*Dir, error) {
 	sweep()
 	for {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The next directory removes those of killed processes, of any purpose. The directories of live processes and those
+// TestNewDirSweeps: a new directory removes those that killed processes have left, also of other purposes. The directories of live processes and those
 // that lockbench has not made stay.
 func TestNewDirSweeps(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

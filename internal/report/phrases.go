@@ -13,7 +13,7 @@ import (
 	"lockbench/internal/history"
 )
 
-// The rules whose findings are told in a way of their own.
+// The rules that need their own words in a story.
 const (
 	lostUpdateRule = "lost-update" // a write that undid others; its sessions need not have overlapped
 	overtakenRule  = "overtaken"   // the story is about the grant, because the waiter may never have held

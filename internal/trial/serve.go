@@ -78,8 +78,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 // exitHarness is the exit code of every command whose harness failed.
 const exitHarness = 3
 
-// do runs the trial in this process, writes its history and returns the history's SHA-256. It counts in written the bytes
-// of the history.
+// do runs the trial in this process, writes its history and returns the history's SHA-256. written counts the bytes,
+// which shows that the trial proceeds.
 func (given Instructions) do(ctx context.Context, w world.World, enough func(int) bool, written *atomic.Int64) (sum string, err error) {
 	if err := given.Input.sameModule(); err != nil {
 		return "", err

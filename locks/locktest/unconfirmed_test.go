@@ -11,8 +11,8 @@ import (
 	"lockbench/locks/locktest"
 )
 
-// silent is a lock with leases whose release and renewal return nothing. If it is careless, its release also frees the lock
-// of another client.
+// silent is a lock with leases whose release and renewal return nothing. A careless one also
+// frees the lock of another client.
 type silent struct {
 	careless bool
 	mu       sync.Mutex
