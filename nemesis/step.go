@@ -41,8 +41,9 @@ type Range struct{ From, To time.Duration }
 
 // The events that are not events of a client, see [workloads.Event].
 const (
-	// Renewing: the library of a client that was just granted a lock sends a renewal. That is the first
-	// request of the client between its grant and its release. It is held on its way, or its reply is.
+	// Renewing: the library of a client that was just granted a lock sends a renewal. The step counts the
+	// requests of the client between its grant and its release: the first one, unless the library sends
+	// another one before, such as the end of its subscription. It is held on its way, or its reply is.
 	Renewing workloads.Event = "renewing"
 	// Renewed: a server has extended the lease of a held lock. The client is not held up.
 	Renewed workloads.Event = "renewed"
