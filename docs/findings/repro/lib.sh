@@ -3,7 +3,11 @@
 #   #!/usr/bin/env bash
 #   # One sentence that says what the program shows.
 #   library=org.redisson:redisson
+#   upstream=https://github.com/redisson/redisson/issues/1
 #   . "$(dirname "$0")/../lib.sh"
+#
+# upstream is the public report of the defect. Without one, the line is missing, and the file upstream.md is the report to
+# send.
 #
 # A program ends with one line that begins with "exists: " (exit code 1), "gone: " (0) or "could not try: " (3).
 # VERSION=X tries another version of the library. Downloads stay below build/repro; DOWNLOAD=no makes none, and
@@ -50,7 +54,7 @@ pinned() {
 	esac
 }
 version=${VERSION:-$(pinned)}
-echo "library: $library $version"
+echo "library: $library $version${upstream:+, reported: $upstream}"
 
 # redis [ARGUMENT...] starts a redis-server on a free port of loopback. It sets port and pid.
 redis() {

@@ -62,6 +62,9 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
+// header is the beginning of each run.sh. It names the library and, if there is one, the public report of the defect.
+var header = regexp.MustCompile(`\A#!/usr/bin/env bash\n# [A-Z\w].*\.\nlibrary=(.*)\n(?:upstream=(https://github\.com/.*)\n)?\. "\$\(dirname "\$0"\)/\.\./lib\.sh"\n`)
+
 // pins are the files that pin the versions of a program, with the form of an unpinned version in each.
 var pins = map[string]*regexp.Regexp{
 	"pom.xml":          regexp.MustCompile(`<(library\.)?version>([^<]*([,\[(]|SNAPSHOT)|LATEST|RELEASE)`),
@@ -82,7 +85,6 @@ func TestPrograms(t *testing.T) {
 	for _, f := range files {
 		pages += read(t, f)
 	}
-	header := regexp.MustCompile(`\A#!/usr/bin/env bash\n# [A-Z\w].*\.\nlibrary=(.*)\n\. "\$\(dirname "\$0"\)/\.\./lib\.sh"\n`)
 	for _, name := range programs(t) {
 		found := header.FindStringSubmatch(read(t, filepath.Join(name, "run.sh")))
 		if found == nil {
@@ -121,6 +123,81 @@ func TestPrograms(t *testing.T) {
 	for name := range recorded {
 		if _, err := os.Stat(filepath.Join(name, "run.sh")); err != nil {
 			t.Errorf("results.csv: %v", err)
+		}
+	}
+}
+
+// forms are the parts of a report in the forms of the projects that have one. All others get the parts of form.
+var (
+	forms = map[string][]string{
+		"org.redisson:redisson": {"Redis version", "Redisson version", "Redisson configuration", "What is the Expected behavior?",
+			"What is the Actual behavior?", "Additional information"},
+		"pypi/pottery": {"Describe the bug", "To Reproduce", "Expected behavior", "Environment", "Additional context"},
+	}
+	form = []string{"Versions", "Observed", "Expected"}
+	all  = []string{"Program", "Cause", "Suggested change"}
+)
+
+// TestUpstream checks that each defect has either a public report, which run.sh names, or a report that can be sent, which
+// is upstream.md in the form of the project.
+func TestUpstream(t *testing.T) {
+	for _, name := range programs(t) {
+		found := header.FindStringSubmatch(read(t, filepath.Join(name, "run.sh")))
+		if found == nil {
+			continue // see TestPrograms
+		}
+		library, public := found[1], found[2]
+		text, err := os.ReadFile(filepath.Join(name, "upstream.md"))
+		switch {
+		case err == nil && public != "":
+			t.Errorf("%s has upstream.md, and run.sh names %s as the public report", name, public)
+			continue
+		case err != nil && public == "":
+			t.Errorf("%s has no public report and no upstream.md", name)
+			continue
+		case err != nil:
+			continue
+		}
+		for _, problem := range incomplete(string(text), library) {
+			t.Errorf("%s/upstream.md %s", name, problem)
+		}
+	}
+}
+
+// incomplete returns what a report to send lacks.
+func incomplete(text, library string) (problems []string) {
+	if !regexp.MustCompile(`\A# .{10,120}\n\n(For|To comment on) https://github\.com/\S+\. Searched on 20\d\d-\d\d-\d\d`).MatchString(text) {
+		problems = append(problems, "does not begin with a title, an address and the date of the search")
+	}
+	parts := forms[library]
+	if parts == nil {
+		parts = form
+	}
+	for _, part := range append(append([]string{}, parts...), all...) {
+		_, after, found := strings.Cut(text, "# "+part+"\n")
+		section, _, _ := strings.Cut(after, "\n#")
+		if !found || strings.TrimSpace(section) == "" && part != "Additional information" && part != "Additional context" && part != "To Reproduce" {
+			problems = append(problems, "has no part "+part)
+		}
+	}
+	return problems
+}
+
+func TestIncomplete(t *testing.T) {
+	const whole = "# A lock is granted twice\n\nFor https://github.com/a/b/issues/new. Searched on 2026-11-29: none.\n\n" +
+		"## Versions\n\n1.0\n\n## Program\n\nmain\n\n## Observed\n\ntwo\n\n## Expected\n\none\n\n## Cause\n\nf\n\n## Suggested change\n\ng\n"
+	for _, test := range []struct {
+		name, text, library string
+		want                int
+	}{
+		{"whole", whole, "npm/a", 0},
+		{"no date", strings.Replace(whole, "2026", "now", 1), "npm/a", 1},
+		{"empty cause", strings.Replace(whole, "\n\nf\n", "\n", 1), "npm/a", 1},
+		{"no change", strings.Replace(whole, "Suggested", "No", 1), "npm/a", 1},
+		{"another form", whole, "pypi/pottery", 5},
+	} {
+		if got := incomplete(test.text, test.library); len(got) != test.want {
+			t.Errorf("%s: found %q, want %d", test.name, got, test.want)
 		}
 	}
 }
