@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockbench/checker"
 )
 
 // The verdicts of expectations. Unjudged accepts everything.
@@ -23,6 +25,11 @@ var Figures = []string{"outage", "p50", "p99", "max"}
 type Judgement struct {
 	Verdict string `json:"verdict"`         // empty: unspecified
 	Class   string `json:"class,omitempty"` // empty: any class, or none
+}
+
+// JudgementOf is the judgement of a checker.
+func JudgementOf(verdict checker.Verdict, class checker.Class) Judgement {
+	return Judgement{Verdict: verdict.String(), Class: class.String()}
 }
 
 func (j Judgement) String() string {

@@ -237,7 +237,10 @@ func printExplored(w io.Writer, e *search.Explored) {
 
 // exitExplored prints the outcome of a search and exits with its code.
 func exitExplored(w io.Writer, e *search.Explored, code int) error {
-	outcome := []string{"as expected", "not as expected", "nothing was shown", "the harness failed"}[code]
+	outcome := report.Exits[code].Words
+	if code == report.ExitUnknown {
+		outcome = "nothing was shown"
+	}
 	if code == report.ExitUnknown && !e.Complete() {
 		outcome = fmt.Sprintf("incomplete, because %d of %s were not tried", e.Seeds-e.Tried, report.Plural(e.Seeds, "seed"))
 		if e.Interrupted {

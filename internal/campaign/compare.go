@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/stats"
@@ -153,31 +152,14 @@ func Compare(a, b []*report.Result) *Comparison {
 	return c
 }
 
-// severity orders results: a worse class is worse, and unknown is worse than valid.
-func severity(l *report.Lock) int {
-	switch {
-	case l.Error != "" || l.Verdict == checker.Unknown:
-		return 1
-	case l.Verdict == checker.Violated:
-		return 2 + int(l.Class)
-	}
-	return 0
-}
-
 func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 	var changes []Change
 	add := func(c Change) {
 		c.Scenario, c.Lock = rb.Scenario, b.Lock
 		changes = append(changes, c)
 	}
-	word := func(l *report.Lock) string {
-		if l.Error != "" {
-			return "failed"
-		}
-		return l.Found()
-	}
-	if word(a) != word(b) {
-		c := Change{Kind: "verdict", Was: word(a), Is: word(b), Worse: severity(b) > severity(a)}
+	if was, is := a.Shown(), b.Shown(); was != is {
+		c := Change{Kind: "verdict", Was: was, Is: is, Worse: b.Outcome().Look().Severity > a.Outcome().Look().Severity}
 		if c.Worse && b.AsExpected && b.Error == "" && b.Expected != "valid" && b.Expected != "" {
 			// The scenario allows both results.
 			c.Worse, c.Note = false, "the scenario expects "+b.Expected

@@ -156,7 +156,7 @@ func (c *Campaign) Outcome() string {
 	if code == report.ExitUnknown && !c.Done() && !c.any(func(r *Row) bool { return len(r.Odd) > 0 }) {
 		return "as expected, but not all runs were done"
 	}
-	return report.Outcomes[code].Many
+	return report.Exits[code].Many
 }
 
 // Counts summarizes how many runs were done and as expected.

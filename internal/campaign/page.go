@@ -64,7 +64,7 @@ type runLink struct {
 func (c *Campaign) page(w io.Writer) error {
 	rows := c.lines()
 	v := view{
-		Parts: page.Shared(), table: c.table(rows), Own: template.CSS(style), Outcome: c.Outcome(), Key: report.Outcomes[c.ExitCode()].Key,
+		Parts: page.Shared(), table: c.table(rows), Own: template.CSS(style), Outcome: c.Outcome(), Key: report.Exits[c.ExitCode()].Color,
 		Again: c.Again, NotRun: c.notRun(), From: c.provenance(),
 	}
 	cells, episodes, seconds := 0, 0, 0.0

@@ -208,7 +208,7 @@ func together(name string, runs []*report.Lock) report.Lock {
 			continue
 		}
 		figures = append(figures, r.Figures)
-		if worst == nil || severity(r) > severity(worst) {
+		if worst == nil || r.Outcome().Look().Severity > worst.Outcome().Look().Severity {
 			worst = r
 		}
 	}

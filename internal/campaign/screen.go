@@ -45,9 +45,10 @@ func (t table) screen(columns int) []string {
 		return nil
 	}
 	var means []string
-	for _, look := range looks {
-		if t.has(func(c cell) bool { return c.Key == look.key }) {
-			means = append(means, look.sign+" "+look.word)
+	for _, outcome := range report.Outcomes() {
+		look := outcome.Look()
+		if t.has(func(c cell) bool { return c.Key == look.Color }) {
+			means = append(means, look.Sign+" "+look.Label)
 		}
 	}
 	if t.has(func(c cell) bool { return c.Wrong }) {

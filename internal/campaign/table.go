@@ -73,13 +73,6 @@ type cell struct {
 	Episodes int // of a lock that held
 }
 
-// looks are the looks of cells in the order of the legend: the symbols and the short names of the classes.
-var looks = []struct{ key, sign, word string }{
-	{"valid", "○", "held"}, {"overstay", "◐", "overstay"}, {"double-grant", "●", "double grant"}, {"broken", "■", "broke"},
-	{"stale-write", "◔", "stale write"}, {"undetermined", "◕", "two held"}, {"unknown", "?", "undecided"}, {"failed", "!", "failed"},
-	{"none", "–", "n/a"}, {"notrun", "…", "not run"},
-}
-
 // wrongSign marks a cell that is not as expected.
 const wrongSign = "✗"
 
@@ -146,16 +139,12 @@ func (c cell) short(wrong string) string {
 }
 
 func (c *Campaign) cellOf(r line, l *report.Lock) cell {
-	v := cell{Key: l.Look()}
+	outcome := l.Outcome()
 	if len(r.Runs) == 0 {
-		v.Key = "notrun"
+		outcome = report.NotRun
 	}
-	v.Calm = len(r.Runs) > 0 && l.Calm()
-	for _, look := range looks {
-		if look.key == v.Key {
-			v.Sign, v.Word = look.sign, look.word
-		}
-	}
+	look := outcome.Look()
+	v := cell{Key: look.Color, Sign: look.Sign, Word: look.Label, Calm: len(r.Runs) > 0 && l.Calm()}
 	v.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
 	v.Told = r.name + ", " + l.Lock + ": " + l.Found()
 	switch {
@@ -170,15 +159,15 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cell {
 			v.After = strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // no line break before the unit
 			v.Told += ", first after " + report.Seconds(after) + " (median)"
 		}
-		if v.Key == "valid" && !l.Control() {
+		if outcome == report.Held && !l.Control() {
 			v.Episodes = l.Episodes
 		}
 		if l.LostUpdates > 0 {
 			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
 		}
 	}
-	if l.Standing() == report.Fenced {
-		v.Word, v.Fenced = "overstay, fenced", true
+	if l.Fenced() {
+		v.Word, v.Fenced = look.Label+", fenced", true
 		v.Told += "; its fence protected the resource"
 	}
 	if l.Why != "" && len(r.Runs) > 0 {

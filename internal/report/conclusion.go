@@ -15,30 +15,32 @@ import (
 // Conclusion sums up the table and its limits: finding nothing in three episodes is weak evidence. It leaves out
 // controls, which test lockbench.
 func (r *Result) Conclusion() string {
-	names := map[Standing][]string{}
 	fewest := 0 // episodes of the clean lock that had the fewest
 	for l := range r.All() {
-		if l.Control() || l.Error != "" {
-			continue
-		}
-		standing := l.Standing()
-		names[standing] = append(names[standing], l.Lock)
-		if standing == Held && (fewest == 0 || l.Episodes < fewest) {
+		if !l.Control() && l.Outcome() == Held && (fewest == 0 || l.Episodes < fewest) {
 			fewest = l.Episodes
 		}
 	}
 	var said []string
-	say := func(s Standing, before, after string) {
-		if len(names[s]) > 0 {
-			said = append(said, before+strings.Join(names[s], ", ")+after)
+	say := func(of func(l *Lock) bool, before, after string) {
+		var names []string
+		for l := range r.All() {
+			if !l.Control() && of(l) {
+				names = append(names, l.Lock)
+			}
+		}
+		if len(names) > 0 {
+			said = append(said, before+strings.Join(names, ", ")+after)
 		}
 	}
-	say(Broken, "Not safe here: ", ".")
+	held := func(l *Lock) bool { return l.Outcome() == Held }
+	broken := func(l *Lock) bool { return l.judged() && l.Verdict == checker.Violated && l.Outcome() != Overstayed }
+	say(broken, "Not safe here: ", ".")
 	// Overstay is a limit of all lease locks, so no other lease lock would be better.
-	say(Overstayed, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
-	say(Fenced, "Overstayed, but its fence kept the resource whole: ", ".")
+	say(func(l *Lock) bool { return l.Outcome() == Overstayed && !l.Fenced() }, "Not safe here without a fence: ", " (overstay; no lease prevents it).")
+	say((*Lock).Fenced, "Overstayed, but its fence kept the resource whole: ", ".")
 	if r.undisturbed() {
-		say(Held, "Valid, undisturbed: ", "; the run had no faults, so it does not show their effect.")
+		say(held, "Valid, undisturbed: ", "; the run had no faults, so it does not show their effect.")
 	} else if fewest > 0 {
 		_, high := stats.Bounds(0, fewest)
 		more := 30
@@ -46,52 +48,18 @@ func (r *Result) Conclusion() string {
 			more = 10 * fewest
 		}
 		_, narrower := stats.Bounds(0, more)
-		say(Held, "Nothing found: ", fmt.Sprintf("; 0 of %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
+		say(held, "Nothing found: ", fmt.Sprintf("; 0 of %s still allows a rate of up to %s (95 %%); --episodes %d narrows that to %s.",
 			Plural(fewest, "episode"), Percent(high), more, Percent(narrower)))
 	} else {
-		say(Held, "Nothing found: ", ".")
+		say(held, "Nothing found: ", ".")
 	}
-	say(Undecided, "Undecided: ", ".")
+	say(func(l *Lock) bool { return l.Outcome() == Undecided }, "Undecided: ", ".")
 	return strings.Join(said, " ")
 }
 
 // undisturbed reports whether the run left out all faults of the plan.
 func (r *Result) undisturbed() bool {
 	return len(r.Plan) > 0 && !slices.ContainsFunc(r.Plan, func(s history.PlanStep) bool { return s.NA == "" })
-}
-
-// Standing is what a result shows of a lock, whatever the scenario expects.
-type Standing int
-
-// The values of Standing.
-const (
-	Untested   Standing = iota // it took no part
-	Undecided                  // the verdict is unknown, or the harness failed
-	Held                       // nothing was found
-	Fenced                     // it overstayed, and its fence kept the resource whole
-	Overstayed                 // it overstayed, which no lease prevents
-	Broken                     // any other violation
-)
-
-// Standing returns what the result shows of the lock. A resource without fencing tokens that came to no harm may have been
-// lucky.
-func (l *Lock) Standing() Standing {
-	switch {
-	case l.Error != "":
-		return Undecided
-	case l.Unsupported != "":
-		return Untested
-	case l.Verdict == checker.Unknown:
-		return Undecided
-	case l.Verdict == checker.Valid:
-		return Held
-	case l.Class != checker.Overstay:
-		return Broken
-	}
-	if resource, judged := l.Check(checker.Resource); l.Claims.Fenced && judged && resource.Verdict == checker.Valid {
-		return Fenced
-	}
-	return Overstayed
 }
 
 // Trouble is why the run cannot be trusted; it is empty if it can.
@@ -134,10 +102,10 @@ func controlTrouble(r *Result) string {
 	return "A control is not as expected (" + strings.Join(wrong, ", ") + "): do not trust this run's other verdicts before that is explained."
 }
 
-// Outcome is the outcome for a heading. A violation comes before "as expected", which does not mean that a lock
+// Heading is the result in a few words. A violation comes before "as expected", which does not mean that a lock
 // is safe.
-func (r *Result) Outcome() string {
-	words := Outcomes[r.ExitCode()].Words
+func (r *Result) Heading() string {
+	words := Exits[r.ExitCode()].Words
 	if n := r.Violated(); n > 0 && r.ExitCode() == ExitExpected {
 		return Plural(n, "lock") + " violated, " + words
 	}

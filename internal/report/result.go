@@ -173,6 +173,14 @@ func (l *Lock) Found() string {
 	return strings.TrimSpace(l.Verdict.String() + " " + l.Class.String())
 }
 
+// Shown is what was found, or the word for a lock without a verdict.
+func (l *Lock) Shown() string {
+	if !l.judged() {
+		return l.Word()
+	}
+	return l.Found()
+}
+
 // Find returns a lock of the run, or nil.
 func (r *Result) Find(lock string) *Lock {
 	i := slices.IndexFunc(r.Locks, func(l Lock) bool { return l.Lock == lock })
@@ -225,39 +233,6 @@ func (r *Result) FirstViolation() *Lock {
 	return first
 }
 
-// The exit codes of all commands. The README has the table.
-const (
-	ExitExpected   = 0
-	ExitUnexpected = 1
-	ExitUnknown    = 2
-	ExitHarness    = 3
-	ExitUsage      = 64
-)
-
-// Outcome is the meaning of an exit code.
-type Outcome struct {
-	Words string
-	Many  string // for a campaign
-	Key   string // its colour on a page: good, bad, unsure
-	mark  string // of a lock
-	paint paint
-	// weight orders the outcomes: failure of the harness, unexpected verdict, unknown verdict.
-	weight int
-}
-
-// Outcomes has the outcome of each exit code.
-var Outcomes = [...]Outcome{
-	ExitExpected:   {"as expected", "as expected", "good", markExpected, noPaint, 0},
-	ExitUnexpected: {"not as expected", "not as expected", "bad", markUnexpected, red, 2},
-	ExitUnknown:    {"undecided", "undecided or not run", "unsure", markUnknown, yellow, 1},
-	ExitHarness:    {"the harness failed", "the harness failed", "bad", markUnexpected, red, 3},
-}
-
-// Worst is the exit code of the heaviest outcome.
-func Worst(codes ...int) int {
-	return slices.MaxFunc(codes, func(a, b int) int { return Outcomes[a].weight - Outcomes[b].weight })
-}
-
 // ExitCode is the exit code of the run; see Worst for the order. A run that was stopped early counts as unknown, and so
 // does one in which no lock took part.
 func (r *Result) ExitCode() int {
@@ -270,22 +245,6 @@ func (r *Result) ExitCode() int {
 		code = Worst(code, ExitUnknown)
 	}
 	return code
-}
-
-// ExitCode is the exit code of a run with only this lock. A lock that the user named and that took no part counts as
-// unknown.
-func (l *Lock) ExitCode() int {
-	switch {
-	case l.Error != "":
-		return ExitHarness
-	case l.untested():
-		return ExitUnknown
-	case l.Unsupported != "" || l.AsExpected:
-		return ExitExpected
-	case l.Verdict == checker.Unknown:
-		return ExitUnknown
-	}
-	return ExitUnexpected
 }
 
 // untested reports whether the user named the lock and it took no part.

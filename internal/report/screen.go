@@ -88,7 +88,7 @@ func (s Screen) wide(b *bytes.Buffer, rows [][]string, widths []int) {
 			case i == 0:
 				p = bold
 			case c.Title == VerdictTitle:
-				p = s.Result.Locks[i-1].paint()
+				p = s.Result.Locks[i-1].Outcome().Look().paint
 			case j == len(Columns)-1:
 				p = s.Result.Locks[i-1].markPaint()
 			}
@@ -109,12 +109,9 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 	for i, row := range rows {
 		l := &s.Result.Locks[i]
 		last := len(row) - 1
-		verdict := l.Found()
-		if word := l.Word(); word != l.Verdict.String() {
-			verdict = word
-		}
+		verdict := l.Shown()
 		name := clipMiddle(row[0], s.width()-width(verdict)-width(row[last])-4)
-		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.paint().on(verdict, s.Color)+"  "+l.markPaint().on(row[last], s.Color))
+		s.line(b, noPaint, bold.on(name, s.Color)+"  "+l.Outcome().Look().paint.on(verdict, s.Color)+"  "+l.markPaint().on(row[last], s.Color))
 		figures := []string{row[1]}
 		for j := 3; j < last; j++ {
 			if row[j] != missing {
@@ -130,12 +127,11 @@ func (s Screen) stacked(b *bytes.Buffer, rows [][]string) {
 // legend explains the marks that occur and the columns.
 func (s Screen) legend(rows [][]string) string {
 	var parts []string
-	for _, m := range []struct{ mark, means string }{
-		{markExpected, "as the scenario expects"}, {markUnexpected, "not as expected"}, {markUnknown, "undecided"},
-	} {
+	for _, code := range []int{ExitExpected, ExitUnexpected, ExitUnknown} {
+		exit := Exits[code]
 		for _, row := range rows {
-			if row[len(row)-1] == m.mark {
-				parts = append(parts, m.mark+" "+m.means)
+			if row[len(row)-1] == exit.mark {
+				parts = append(parts, exit.mark+" "+exit.means)
 				break
 			}
 		}
@@ -226,7 +222,7 @@ func (s Screen) next(b *bytes.Buffer) {
 		}
 		s.line(b, noPaint, line)
 	}
-	s.paragraph(b, Outcomes[s.Result.ExitCode()].paint, "", s.Result.ExitLine())
+	s.paragraph(b, Exits[s.Result.ExitCode()].paint, "", s.Result.ExitLine())
 }
 
 // typed is a command with the name of this program.

@@ -103,7 +103,7 @@ func TestFindingsComeBeforeWhatWasExpected(t *testing.T) {
 	if strings.Contains(got, markExpected+" set-nx-fenced") || strings.Contains(got, green.on(markExpected, true)) {
 		t.Errorf("a tick stands before findings, or is green:\n%s", got)
 	}
-	if got := r.Outcome(); got != "1 lock violated, as expected" {
+	if got := r.Heading(); got != "1 lock violated, as expected" {
 		t.Errorf("the heading is %q", got)
 	}
 }

@@ -56,7 +56,7 @@ func Summary(w io.Writer, r *Result) error {
 
 func summaryHead(r *Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", MarkdownText(r.Scenario), r.Outcome())
+	fmt.Fprintf(&b, "# lockbench %s: %s\n\n", MarkdownText(r.Scenario), r.Heading())
 	world := MarkdownText(r.World)
 	if r.WorldAbout != "" {
 		world += ", " + MarkdownText(r.WorldAbout)

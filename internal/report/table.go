@@ -10,15 +10,6 @@ import (
 	"lockbench/internal/history"
 )
 
-// The marks at the end of a row.
-const (
-	markExpected    = "✓"
-	markUnexpected  = "✗"
-	markUnknown     = "?"
-	markUnsupported = "-"
-	markNote        = "!" // before a note to the lock's author
-)
-
 // Column is one column of a table with a row for each lock, on the screen, in the summary and on the page.
 type Column struct {
 	Title string
@@ -82,67 +73,18 @@ func (l *Lock) servers() string {
 }
 
 // Word is the verdict, or failed or unsupported if there is none.
-func (l *Lock) Word() string {
-	switch {
-	case l.Error != "":
-		return "failed"
-	case l.Unsupported != "":
-		return "unsupported"
-	}
-	return l.Verdict.String()
-}
+func (l *Lock) Word() string { return l.Outcome().Look().Word }
 
 // ShownClass is the class of the verdict, or the rule of the first finding if no finding has a class. It is empty if there is
 // no verdict.
 func (l *Lock) ShownClass() string {
-	if l.Word() != l.Verdict.String() {
+	if !l.judged() {
 		return ""
 	}
 	if f, found := l.FirstFinding(); found && l.Class == checker.NoClass {
 		return f.Rule
 	}
 	return l.Class.String()
-}
-
-// Mark is the mark at the end of a row: as expected, or not.
-func (l *Lock) Mark() string {
-	if l.Unsupported != "" && l.Error == "" {
-		return markUnsupported
-	}
-	return Outcomes[l.ExitCode()].mark
-}
-
-// Look names the colour of a lock on a page. It depends on the verdict, not on the expectation.
-func (l *Lock) Look() string {
-	switch {
-	case l.Error != "":
-		return "failed"
-	case l.Unsupported != "":
-		return "none"
-	case l.Verdict == checker.Violated && l.Class == checker.NoClass:
-		return "broken"
-	case l.Verdict == checker.Violated:
-		return l.Class.String()
-	}
-	return l.Verdict.String()
-}
-
-func (l *Lock) paint() paint {
-	switch {
-	case l.Error != "", l.Verdict == checker.Violated:
-		return red
-	case l.Verdict == checker.Unknown:
-		return yellow
-	}
-	return noPaint
-}
-
-// markPaint is the colour of the mark. An expected violation has none, because green would look safe.
-func (l *Lock) markPaint() paint {
-	if l.AsExpected && l.Word() == l.Verdict.String() && (l.Verdict != checker.Violated || l.Control()) {
-		return green
-	}
-	return Outcomes[l.ExitCode()].paint
 }
 
 // Remark explains an unknown or unexpected verdict, and names further findings. It is empty for most locks.

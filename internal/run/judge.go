@@ -60,14 +60,14 @@ func Rejudge(b *report.Bundle) (*report.Result, error) {
 // observed converts a result to the terms of an expectation.
 func observed(l *report.Lock) scenarios.Observed {
 	o := scenarios.Observed{
-		Judgement: scenarios.Judgement{Verdict: l.Verdict.String(), Class: l.Class.String()},
+		Judgement: scenarios.JudgementOf(l.Verdict, l.Class),
 		Checks:    make(map[string]scenarios.Judgement),
 		RateHigh:  1,
 		Figures:   map[string]time.Duration{"outage": time.Duration(l.OutageS * float64(time.Second))},
 	}
 	o.Violating, o.Episodes = l.Counted()
 	for _, c := range l.Checks {
-		o.Checks[c.Name] = scenarios.Judgement{Verdict: c.Verdict.String(), Class: c.Worst().String()}
+		o.Checks[c.Name] = scenarios.JudgementOf(c.Verdict, c.Worst())
 		if len(c.Apart(l.Class)) > 0 {
 			o.Apart = append(o.Apart, c.Name)
 		}

@@ -56,7 +56,7 @@ func judge(path, sum string) (*outcome, error) {
 		out.Why = l.Why
 	}
 	for _, c := range judged.Checks {
-		out.Checks[c.Name] = scenarios.Judgement{Verdict: c.Verdict.String(), Class: c.Worst().String()}
+		out.Checks[c.Name] = scenarios.JudgementOf(c.Verdict, c.Worst())
 	}
 	for _, f := range h.Faults {
 		if f.Bites >= 0 {

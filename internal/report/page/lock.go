@@ -39,14 +39,14 @@ type Lock struct {
 // draw makes the part of a lock. soFar says that the history is still being written.
 func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	v := Lock{
-		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Look(), Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Outcome().Look().Color, Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
 		Control: l.Control(), Folded: l.Calm() || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l),
 	}
 	if soFar {
 		v.Mark, v.Remark = "", "starting"
 		if l.Verdict != checker.Violated {
-			v.Key, v.Word, v.Sentence = notYet.Key, notYet.Text, "Nothing was found so far."
+			v.Key, v.Word, v.Sentence = report.Untested.Look().Color, notYet, "Nothing was found so far."
 		}
 	}
 	if l.Counterexample != nil {
@@ -124,8 +124,8 @@ func checksOf(l *report.Lock) []checkRow {
 	return rows
 }
 
-// notYet is the look of a lock of a run in progress in which nothing was found.
-var notYet = struct{ Key, Text string }{"none", "nothing so far"}
+// notYet is the word for a lock of a run in progress in which nothing was found. Its colour is that of an untested lock.
+const notYet = "nothing so far"
 
 // recently is how much of a run in progress is drawn.
 const recently = 10 * time.Second
@@ -175,17 +175,18 @@ func sentence(l *report.Lock) string {
 	if l.Rate != nil {
 		rate = fmt.Sprintf("%d of %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"))
 	}
-	switch {
-	case l.Error != "":
+	switch l.Outcome() {
+	case report.Failed:
 		return "The harness failed, so there is no verdict: " + report.OneLine(l.Error)
-	case l.Unsupported != "":
+	case report.Untested:
 		return "The lock could not take part here: " + report.OneLine(l.Unsupported) + "."
-	case l.Verdict == checker.Unknown:
+	case report.Undecided:
 		return "It could not be decided: " + report.OneLine(l.Why) + "."
-	case l.Verdict == checker.Valid && l.Rate != nil:
+	case report.Held:
+		if l.Rate == nil {
+			return "Nothing was found, but no episode counts."
+		}
 		return fmt.Sprintf("Nothing was found: %s, and that still allows a rate of up to %s (95 %%).", rate, report.Percent(l.Rate.High))
-	case l.Verdict == checker.Valid:
-		return "Nothing was found, but no episode counts."
 	}
 	said := "It broke in " + rate
 	if rate == "" {

@@ -80,7 +80,7 @@ func WriteUnfinished(w io.Writer, folder fs.FS, r *report.Result, locks []Lock, 
 	for i := range v.Table.Rows {
 		row := &v.Table.Rows[i]
 		if r.Locks[i].Verdict != checker.Violated {
-			row.Key, row.Cells[verdict].Text = notYet.Key, notYet.Text
+			row.Key, row.Cells[verdict].Text = report.Untested.Look().Color, notYet
 		}
 		row.Cells[len(row.Cells)-1].Text = "" // what is expected is not known here
 	}

@@ -66,7 +66,7 @@ func newTable(r *report.Result, columns []report.Column) table {
 		t.Titles = append(t.Titles, head{strings.ToLower(cmp.Or(c.Title, "expected")), c.Right})
 	}
 	for l := range r.All() {
-		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Look()}
+		row := tableRow{Href: "#" + Anchor(l.Lock), Key: l.Outcome().Look().Color}
 		for _, c := range columns {
 			text, more := c.Cell(l), ""
 			if c.Title == report.VerdictTitle {
@@ -81,12 +81,12 @@ func newTable(r *report.Result, columns []report.Column) table {
 
 // newView makes the page of a result. locks are the parts of its locks.
 func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
-	key := report.Outcomes[r.ExitCode()].Key
-	if key == "good" && r.Violated() > 0 {
-		key = "bad" // an expected violation is still a violation
+	code := r.ExitCode()
+	if code == report.ExitExpected && r.Violated() > 0 {
+		code = report.ExitUnexpected // an expected violation is still a violation
 	}
 	v := &view{
-		Parts: Shared(), Title: r.Scenario, Outcome: r.Outcome(), OutcomeKey: key,
+		Parts: Shared(), Title: r.Scenario, Outcome: r.Heading(), OutcomeKey: report.Exits[code].Color,
 		Lead: r.Conclusion(), Trouble: r.Trouble(), Stopped: r.Interrupted, Exit: r.ExitLine(),
 		Again: r.Again, About: strings.Join(strings.Fields(r.About), " "),
 		Scenario: textOf(folder, report.ScenarioFile),
@@ -102,9 +102,8 @@ func newView(folder fs.FS, r *report.Result, locks []Lock) *view {
 	v.Facts = facts(r, "took "+report.Seconds(r.DurationS))
 	v.Table, v.Figures = newTable(r, report.Columns), newTable(r, report.FigureColumns)
 	v.FiguresKey = report.FiguresKey
-	for _, row := range v.Table.Rows {
-		mark := &row.Cells[len(row.Cells)-1]
-		mark.Text += map[string]string{"✓": " as expected", "✗": " unexpected", "?": " undecided", "-": ""}[mark.Text]
+	for i, row := range v.Table.Rows {
+		row.Cells[len(row.Cells)-1].Text = r.Locks[i].MarkText()
 	}
 	for i, l := range locks {
 		l.Files = lockFiles(folder, &r.Locks[i])

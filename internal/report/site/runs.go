@@ -92,12 +92,12 @@ func (s *shelf) grouped() (alone []entry, all []campaignView) {
 }
 
 // Outcome is the heaviest outcome of the runs of a matrix.
-func (c campaignView) Outcome() report.Outcome {
+func (c campaignView) Outcome() report.Exit {
 	code := report.ExitExpected
 	for _, e := range c.Runs {
 		code = report.Worst(code, e.Exit)
 	}
-	return report.Outcomes[code]
+	return report.Exits[code]
 }
 
 // Href is the page of the run.
@@ -118,4 +118,4 @@ func (e entry) Campaign() string {
 }
 
 // Outcome is the outcome of the run.
-func (e entry) Outcome() report.Outcome { return report.Outcomes[e.Exit] }
+func (e entry) Outcome() report.Exit { return report.Exits[e.Exit] }

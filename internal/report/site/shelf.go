@@ -133,16 +133,12 @@ func readEntry(root fs.FS, f file) entry {
 func newEntry(r *report.Result) entry {
 	e := entry{Scenario: r.Scenario, World: r.World, Seed: r.Seed, Started: r.Started, Stopped: r.Interrupted, Exit: r.ExitCode()}
 	for l := range r.All() {
-		found := l.Word()
-		if found == l.Verdict.String() {
-			found = l.Found()
-		}
 		broke, episodes := l.Counted()
 		sign := ""
 		if l.Odd() {
 			sign = l.Mark()
 		}
-		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), found, l.Look(), l.Odd(), sign, l.Calm(), Tally{episodes, broke}})
+		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), l.Shown(), l.Outcome().Look().Color, l.Odd(), sign, l.Calm(), Tally{episodes, broke}})
 	}
 	return e
 }

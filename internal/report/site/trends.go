@@ -117,7 +117,7 @@ func newTrends(runs []entry) trends {
 }
 
 // notTried is the look of a lock that took no part.
-var notTried = (&report.Lock{Unsupported: "-"}).Look()
+var notTried = report.Untested.Look().Color
 
 // add adds a run.
 func (at *subject) add(e entry, l lock) {
