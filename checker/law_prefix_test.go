@@ -71,7 +71,7 @@ func ruleOf(f Finding) string {
 // stays are the rules whose findings remain unchanged.
 var stays = []string{
 	"two-holders", "reader-and-writer", "too-many-permits",
-	"evicted", "released-twice", "refused-though-free",
+	"evicted", "granted-dead", "released-twice", "refused-though-free",
 	"lost-update", "stale-write",
 	"token-repeated",
 	"no-progress", "lost-wake-up", "residue", "overtaken",

@@ -100,7 +100,7 @@ type pair struct {
 // bySessions are the rules whose findings depend only on the sessions that they name. A released-without-holding that
 // names the session that held instead also does.
 var bySessions = []string{
-	"two-holders", "reader-and-writer", "evicted", "released-twice",
+	"two-holders", "reader-and-writer", "evicted", "granted-dead", "released-twice",
 	"token-repeated",
 	"overtaken", "lease-short",
 }

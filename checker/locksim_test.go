@@ -88,6 +88,9 @@ func accuses(r Report, careless bool) string {
 			return c.Name + " says that the history lies"
 		}
 		for _, f := range c.Findings {
+			if f.Rule == ruleGrantedDead {
+				continue // no simulated lock compares the end of a lease with the time of its answer
+			}
 			if !careless || !byCareless(c, f) {
 				return strings.TrimSpace(fmt.Sprintf("%s: %s %s", c.Name, f.Rule, f.Class))
 			}

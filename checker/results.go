@@ -11,6 +11,9 @@ import (
 	"lockbench/locks"
 )
 
+// ruleGrantedDead is the rule for a grant whose lease was over when the library answered.
+const ruleGrantedDead = "granted-dead"
+
 // ruleEvicted is the rule for a holder that was answered "not held" within its lease.
 const ruleEvicted = "evicted"
 
@@ -69,6 +72,11 @@ func (a *answers) found(rule string, d *hold.Hold, key string, at int, text stri
 // session judges the answers to one session without regard to other sessions.
 func (a *answers) session(d *hold.Hold) {
 	s := d.Session
+	if end, dead := a.Dead(d); dead {
+		a.found(ruleGrantedDead, d, s.Keys[0], d.Grant,
+			fmt.Sprintf("the lock granted %q to %s at %s, but by its own word the lease had ended at %s",
+				s.Keys[0], client(d, nil), a.at(d.Grant), seconds(end)), nil)
+	}
 	released, refused := -1, -1 // indexes in s.Ops: the first release with ok, the first answer "not held"
 	worked := len(a.h.Events)   // the call of the first release that worked or may have worked
 	for i, op := range s.Ops {

@@ -182,6 +182,31 @@ func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 //	client 2                                       acquire ── ok    not while client 1 held
 func (b *Book) Late(d *Hold) bool { return d.Granted() && b.latest(d) <= b.time(d.Grant) }
 
+// deadMargin is how long before the answer a lease must have ended by the library's own word. It is more than a busy machine
+// needs to deliver a request and an answer.
+const deadMargin = 500 * time.Millisecond
+
+// Dead returns the end of a lease that its library reported with the grant, if the lease was over long before the library
+// answered. No client can use such a grant, so the library should have refused it:
+//
+//	client 1  acquire, lease 2 s ── its lease ends ───────────── ok, until 2 s
+//
+// A client that was stopped gets a right answer late, and a client whose clock was changed cannot count, so a fault that
+// stopped the client or changed a clock during the acquire excuses the library.
+func (b *Book) Dead(d *Hold) (end time.Duration, dead bool) {
+	if !d.Granted() || d.Renewed() || d.Grant >= b.Stepped || b.History.At(d.Grant).Until == nil ||
+		Later(d.Lease.Last, deadMargin) > b.time(d.Grant) {
+		return 0, false
+	}
+	asked := d.Session.Acquire.Invoke
+	for _, f := range b.History.Faults {
+		if f.Begins < d.Grant && (f.Healed < 0 || f.Healed > asked) && f.Misleads(d.Session.Client) {
+			return 0, false
+		}
+	}
+	return d.Lease.Last, true
+}
+
 // MayBeLate tells whether a grant may have been answered after its own lease: that of a
 // client that waited may have been made at any time since it asked.
 //

@@ -108,6 +108,11 @@ func (f *Fault) Reconnects(client int32) bool {
 // HoldsUp reports whether a request that a client sends meanwhile may arrive when it is over.
 func (f *Fault) HoldsUp(client int32) bool { return f.Concerns(client) && f.may(EffectDelays) }
 
+// Misleads reports whether a client may be stopped during the fault, or may have a wrong clock.
+func (f *Fault) Misleads(client int32) bool {
+	return f.Strikes(client) && (f.may(EffectStops) || f.may(EffectClocks))
+}
+
 // Strikes reports whether a client is among the targets.
 func (f *Fault) Strikes(client int32) bool {
 	return slices.ContainsFunc(f.Targets, func(name string) bool {

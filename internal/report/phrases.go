@@ -54,6 +54,8 @@ func (s *story) ruleTitle() string {
 		return fmt.Sprintf("confirmed a %s of %s by %s, which cannot have held it", s.confirmed(), key, first)
 	case "released-twice":
 		return fmt.Sprintf("confirmed two releases of one hold of %s by %s", key, first)
+	case "granted-dead":
+		return fmt.Sprintf("granted %s to %s after its lease was over", key, first)
 	case refusedRule:
 		return fmt.Sprintf("refused %s to %s, although it was free", key, first)
 	case lostUpdateRule:

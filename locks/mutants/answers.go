@@ -133,6 +133,22 @@ func answeringLocks() []Mutant {
 				}
 				return held, nil
 			})),
+		on("lease-of-the-first-try", "tries again after three seconds, and counts its lease from the first try",
+			locks.Claims{Bounded: true, Waits: true},
+			Wrong{Bug: "C-20", Known: "node-redlock #296, #299", Scenario: "rare-visits", Class: "granted-dead", Original: "redisson-spin"},
+			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+				first := time.Now()
+				for {
+					lease, err := l.Acquire(ctx, locks.Request{Keys: r.Keys, TTL: r.TTL})
+					if moved, ok := lease.(interface{ Moved(time.Time) }); ok {
+						moved.Moved(first.Add(r.TTL))
+					}
+					if !errors.Is(err, locks.ErrTaken) || time.Since(first) > r.Wait || ctx.Err() != nil {
+						return lease, err
+					}
+					time.Sleep(3 * time.Second) // longer than a lease
+				}
+			})),
 		on("renewed-for-ever", "a release that fails leaves the renewal behind, which keeps the lock", exclusive,
 			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Original: "redisson/watchdog=6s"},
 			around(redisson.New(redisson.Options{Watchdog: 6 * time.Second}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
