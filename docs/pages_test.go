@@ -600,6 +600,95 @@ func TestFindingsAreDated(t *testing.T) {
 	}
 }
 
+// parts are the headings of each report of a finding, in their order.
+var parts = []string{"Claim", "Seen", "Program", "Why", "Versions", "Upstream", "Settings"}
+
+// otherForms are the pages of docs/findings that are not a report of one defect.
+var otherForms = []string{"README.md", "documented.md"}
+
+// TestFindingsHaveOneForm checks the form of each report, and that all pages of findings link each issue that they name.
+func TestFindingsHaveOneForm(t *testing.T) {
+	pages, err := filepath.Glob("findings/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, path := range pages {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems := unlinkedIssues(string(text))
+		if !slices.Contains(otherForms, filepath.Base(path)) {
+			problems = append(problems, formProblems(string(text))...)
+		}
+		for _, p := range problems {
+			t.Errorf("docs/%s: %s", path, p)
+		}
+	}
+}
+
+// formProblems returns what a report of a finding lacks.
+func formProblems(text string) (problems []string) {
+	sections := strings.Split(text, "\n## ")
+	var found []string
+	for _, section := range sections[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		found = append(found, heading)
+		if evidence := evidenceOf[heading]; evidence != nil && !evidence.MatchString(body) {
+			problems = append(problems, fmt.Sprintf("%q lacks its evidence: %v", heading, evidence))
+		}
+		if strings.TrimSpace(body) == "" {
+			problems = append(problems, fmt.Sprintf("%q is empty", heading))
+		}
+	}
+	if !slices.Equal(found, parts) {
+		problems = append(problems, fmt.Sprintf("the headings are %q, not %q", found, parts))
+	}
+	return problems
+}
+
+// evidenceOf is the evidence that a part of a report has: a claim has a quotation, a program is a link or a command, a search
+// has its date and a link to a report.
+var evidenceOf = map[string]*regexp.Regexp{
+	"Claim":    regexp.MustCompile("\"|`"),
+	"Program":  regexp.MustCompile(`\]\(repro/|lockbench run `),
+	"Upstream": regexp.MustCompile(`(?s)^\nSearched on 20\d\d-\d\d-\d\d: .*(\]\(https://github\.com/|\]\(repro/[\w-]+/upstream\.md\)|no report)`),
+}
+
+var (
+	links     = regexp.MustCompile("\\[(?:[^\\]`]|`[^`]*`)*\\]\\([^)]*\\)|```(?s:.*?)```")
+	issueName = regexp.MustCompile(`[\w-]*#\d{2,}\b`)
+)
+
+// unlinkedIssues finds numbers of issues that are not links.
+func unlinkedIssues(text string) (problems []string) {
+	for _, issue := range issueName.FindAllString(links.ReplaceAllString(text, " "), -1) {
+		problems = append(problems, issue+" is not a link")
+	}
+	return problems
+}
+
+func TestFindingForms(t *testing.T) {
+	whole := "# A\n\n## Claim\n\n\"safe\"\n\n## Seen\n\nx\n\n## Program\n\n[a](repro/a/main.go)\n\n## Why\n\nx\n\n## Versions\n\n1\n\n" +
+		"## Upstream\n\nSearched on 2026-11-29: [a#12](https://github.com/a/a/issues/12).\n\n## Settings\n\nx\n"
+	for _, test := range []struct {
+		name, text string
+		want       int
+	}{
+		{"whole", whole, 0},
+		{"no quotation", strings.Replace(whole, "\"safe\"", "safe", 1), 1},
+		{"no program", strings.Replace(whole, "repro/", "", 1), 1},
+		{"no date", strings.Replace(whole, "Searched on", "Searched", 1), 1},
+		{"another order", strings.Replace(strings.Replace(whole, "## Why", "## Reason", 1), "## Seen", "## Why", 1), 1},
+		{"no issue is linked", strings.Replace(whole, "[a#12](https://github.com/a/a/issues/12)", "a#12", 1), 2},
+		{"empty", strings.Replace(whole, "## Seen\n\nx\n", "## Seen\n", 1), 1},
+	} {
+		if got := append(formProblems(test.text), unlinkedIssues(test.text)...); len(got) != test.want {
+			t.Errorf("%s: found %q, want %d", test.name, got, test.want)
+		}
+	}
+}
+
 // allPages returns the text of all pages by their paths.
 func allPages(t *testing.T) map[string]string {
 	t.Helper()
