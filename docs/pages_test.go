@@ -48,6 +48,7 @@ var blocks = []block{
 	{"services.md", "services", serviceRows},
 	{"bugs.md", "ids", bugRows},
 	{"findings/README.md", "programs", programRows},
+	{"findings/redisson-4.7.0.md", "questions", redissonRows},
 }
 
 // upstreamBlocks puts the programs of findings/repro into the reports that can be sent to the projects.
@@ -489,6 +490,72 @@ func programRows(t *testing.T) string {
 	return table([]string{"program", "shows", "version", "tried", "defect", "report"}, rows)
 }
 
+// questions are what every lock is measured in, with the scenario that answers each.
+var questions = [][2]string{
+	{"without faults", "steady"},
+	{"the server restarts with its data", "crash-restart-durable"},
+	{"the server restarts without its data", "crash-restart"},
+	{"failover, the last grants are not replicated", "failover"},
+	{"failover under load", "failover-busy"},
+	{"partition", "partition-master"},
+	{"the client is stopped beyond its lease", "pause-client"},
+	{"the holder is cut off while its library renews", "cut-off-holder"},
+	{"replies are lost", "lost-replies"},
+	{"a client dies", "kill-holder"},
+}
+
+// toothless are scenarios whose fault is too short for the lease of Redisson with defaults.
+var toothless = map[string]string{"cut-off-holder": "cut shorter than the lease"}
+
+// redissonRows answers the questions for the locks of Redisson's jar, from the cells of results.
+func redissonRows(t *testing.T) string {
+	t.Helper()
+	file, err := os.Open("../results/cells.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cells, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{} // by the name of the column
+	head := []string{"question", "scenario"}
+	for _, column := range [][2]string{{"RLock", ""}, {"Fair", "-fair"}, {"ReadWrite", "-rw"}, {"Multi", "-multi"}, {"Fenced", "-fenced"},
+		{"Spin", "-spin"}, {"RedLock", "-red"}, {"RLock of 3.15.6", "/version=3.15.6"}, {"RLock of 3.13.6", "/version=3.13.6"}} {
+		names["redisson-jar"+column[1]] = column[0]
+		head = append(head, column[0])
+	}
+	found := map[[2]string]string{}
+	for _, c := range cells[1:] {
+		world, scenario, lock, verdict, class, violating, episodes := c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+		if world != "local" || names[lock] == "" || verdict == "none" {
+			continue
+		}
+		text := violating + " of " + episodes
+		switch {
+		case verdict == "unknown":
+			text = "? of " + episodes
+		case violating != "0":
+			text = "**" + class + "** " + text
+		}
+		found[[2]string{scenario, names[lock]}] = text
+	}
+	var rows [][]string
+	for _, q := range questions {
+		row := []string{q[0], "`" + q[1] + "`"}
+		for _, column := range head[2:] {
+			text := found[[2]string{q[1], column}]
+			if reason := toothless[q[1]]; reason != "" && text != "" {
+				text = reason
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	return table(head, rows)
+}
+
 // publicReport finds the line of a program that names the public report of its defect.
 var publicReport = regexp.MustCompile(`(?m)^upstream=(https://github\.com/[^/]+/([^/]+)/(?:issues|pull)/(\d+))$`)
 
@@ -604,7 +671,7 @@ func TestFindingsAreDated(t *testing.T) {
 var parts = []string{"Claim", "Seen", "Program", "Why", "Versions", "Upstream", "Settings"}
 
 // otherForms are the pages of docs/findings that are not a report of one defect.
-var otherForms = []string{"README.md", "documented.md"}
+var otherForms = []string{"README.md", "documented.md", "redisson-4.7.0.md"}
 
 // TestFindingsHaveOneForm checks the form of each report, and that all pages of findings link each issue that they name.
 func TestFindingsHaveOneForm(t *testing.T) {
