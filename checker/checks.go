@@ -64,7 +64,7 @@ func Rules() []Rule {
 		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold; or another client was granted the lock during the refused release, within that lease."},
 		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},
 		{"released-twice", Results, nil, false, "Two releases of one session were answered with ok."},
-		{ruleGrantedDead, Results, nil, false, "A grant came when its lease had been over for 500 ms or more by the library's own word. A fault that stopped the client or changed a clock during the acquire excuses that."},
+		{ruleGrantedDead, Results, nil, false, "A grant came when its lease had been over for 500 ms or more: by the end that the library reported, unless a fault stopped the client or changed its clock; or by the ttl of a single attempt, if no fault concerned the client."},
 		{"refused-though-free", Results, nil, false, "A client was refused because the lock was held, and no client can have held it."},
 
 		{"lost-update", Resource, []Class{StaleWrite}, true, "A write undid another one: the guarded counter did not grow. It is a stale write if the writer had been replaced by a later holder, and has no class otherwise."},

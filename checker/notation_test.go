@@ -91,6 +91,7 @@ func (n *notes) words(e *history.Event) []string {
 	add(e.Error != "", "%s", e.Error)
 	add(e.Strict, "strict=true")
 	add(e.Unconfirmed, "unconfirmed=true")
+	add(e.FromAnswer, "from_answer=true")
 	add(e.Until != nil, "until=%s", e.Until)
 	add(e.Token != nil && e.F == history.Acquire, "token=%d", orZero(e.Token))
 	add(e.Value != nil && e.F == history.FRead, "value=%d", orZero(e.Value))

@@ -111,6 +111,8 @@ func (l *ledger) lease(t *hold.Hold, pos int) string {
 	switch {
 	case t.Renewed():
 		return "its library renewed its lease"
+	case t.Lease.Kind == hold.Answered:
+		return "its library reports no end of the lease, which it counted from the answer"
 	case t.Least.Deadline == hold.Never:
 		return "without a lease, which cannot run out"
 	case !believes(t, pos):
@@ -124,14 +126,13 @@ func (l *ledger) lapse(t *hold.Hold, pos int) string {
 	if t.Renewed() {
 		return "it had been paused for too long to renew its lease"
 	}
-	first, _ := t.LeaseEnd(pos)
-	return "its lease had run out at " + seconds(first)
+	return "its lease had run out at " + seconds(t.CountedEnd(pos))
 }
 
 // doubt says why a class cannot be known.
 func (l *ledger) doubt(a, b *hold.Hold) string {
 	for _, t := range []*hold.Hold{a, b} {
-		if t.Lease.First != t.Lease.Last {
+		if t.Lease.Kind == hold.Waited && t.Lease.First != t.Lease.Last {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}

@@ -74,8 +74,8 @@ func (a *answers) session(d *hold.Hold) {
 	s := d.Session
 	if end, dead := a.Dead(d); dead {
 		a.found(ruleGrantedDead, d, s.Keys[0], d.Grant,
-			fmt.Sprintf("the lock granted %q to %s at %s, but by its own word the lease had ended at %s",
-				s.Keys[0], client(d, nil), a.at(d.Grant), seconds(end)), nil)
+			fmt.Sprintf("the lock granted %q to %s at %s, but %s the lease had ended at %s",
+				s.Keys[0], client(d, nil), a.at(d.Grant), byWhom(d), seconds(end)), nil)
 	}
 	released, refused := -1, -1 // indexes in s.Ops: the first release with ok, the first answer "not held"
 	worked := len(a.h.Events)   // the call of the first release that worked or may have worked
@@ -137,6 +137,14 @@ func (a *answers) session(d *hold.Hold) {
 			fmt.Sprintf("the lock answered %s at %s that it does not hold %q, but at %s that it has %s it, so it had held",
 				client(d, nil), a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
 	}
+}
+
+// byWhom names what tells that a lease was over when it was granted.
+func byWhom(d *hold.Hold) string {
+	if d.Lease.Kind == hold.Answered {
+		return "no fault delayed it, so"
+	}
+	return "by its own word"
 }
 
 // renewedAtOnce reports whether a renewal worked that was under way when the session was answered

@@ -100,7 +100,8 @@ type Renewer interface {
 type Fenced interface{ Token() uint64 }
 
 // Bounded is a lease that knows its end: the start of the granted attempt plus the TTL, minus the lock's own allowance for
-// clock drift. After a Renew it returns the new end.
+// clock drift. After a Renew it returns the new end. A lock whose library does not report the end has leases without this
+// method, or returns the zero time: its client counts the TTL from the answer.
 type Bounded interface{ Until() time.Time }
 
 // Renewed is a lease that its library renews. Lease returns the length of each renewal.

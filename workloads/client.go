@@ -69,6 +69,8 @@ type Client struct {
 	// Ownerless is set for a lock that cannot recognize an owner. Its requests contain no owner, because the lock would
 	// refuse it.
 	Ownerless bool
+	// Bounded is set for a lock whose leases end by themselves.
+	Bounded bool
 	// Thread is the number of a thread of the client, from 1, or 0 if the client has only one. See [Client.Threads].
 	Thread int
 
@@ -89,7 +91,8 @@ type Tenure struct {
 	token   uint64
 	fenced  bool
 	nodes   []string
-	// end is a lower bound for the end of the lease, counted from the request. Zero: unknown.
+	// end is a lower bound for the end of the lease that the lock reported, or the end as the client counts it from the answer.
+	// Zero: unknown.
 	end time.Time
 	// released reports that a release was answered. Until then it may be repeated.
 	released bool
@@ -133,10 +136,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 		return t, err
 	}
 	e.Type = history.OK
-	if grant.Until != nil {
-		e.Until = grant.Until
-		t.end = asked.Add(*grant.Until)
-	}
+	t.counts(&e, asked, grant.Until, r.TTL, grant.Renewed)
 	if grant.Token != nil {
 		e.Token = grant.Token
 		t.token, t.fenced, t.form = *grant.Token, true, formFenced
@@ -147,6 +147,19 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	t.nodes = grant.Nodes
 	c.record(e)
 	return t, nil
+}
+
+// counts records the end of a lease that was granted now. If the library reports no end, the client counts the ttl from the
+// answer, as users of the library do.
+func (t *Tenure) counts(e *history.Event, asked time.Time, until *time.Duration, ttl time.Duration, renewed bool) {
+	switch {
+	case until != nil:
+		e.Until = until
+		t.end = asked.Add(*until)
+	case ttl > 0 && !renewed && t.c.Bounded:
+		e.FromAnswer = true
+		t.end = time.Now().Add(ttl)
+	}
 }
 
 // session returns the name of the next attempt.
@@ -181,9 +194,8 @@ func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 	return t.call(ctx, history.Event{F: history.Renew, TTL: ttl}, func(ctx context.Context, e *history.Event) error {
 		asked := time.Now()
 		until, err := t.c.Conn.Renew(ctx, t.Session, ttl)
-		if err == nil && until != nil {
-			e.Until = until
-			t.end = asked.Add(*until)
+		if err == nil {
+			t.counts(e, asked, until, ttl, false)
 		}
 		return err
 	})

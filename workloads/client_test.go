@@ -45,6 +45,31 @@ func TestRenew(t *testing.T) {
 		1003 info renew 3.1 error=the guest is gone`)
 }
 
+// A lease whose end the library does not report counts from the answer, also after a renewal. A lock without leases has no end.
+func TestLeaseFromAnswer(t *testing.T) {
+	b := newBench(t, history.Header{})
+	b.client.Bounded = true
+	before := time.Now()
+	tenure := acquired(t, b)
+	if end := tenure.end; end.Before(before.Add(8*time.Second)) || end.After(time.Now().Add(8*time.Second)) {
+		t.Errorf("the lease ends %v after the request, want 8 s", end.Sub(before))
+	}
+	if err := tenure.Renew(t.Context(), 20*time.Second); err != nil || time.Until(tenure.end) < 10*time.Second {
+		t.Errorf("the renewed lease ends in %v, %v", time.Until(tenure.end), err)
+	}
+	b.client.Bounded = false
+	if tenure := acquired(t, b); !tenure.end.IsZero() {
+		t.Errorf("a lock without leases has an end in %v", time.Until(tenure.end))
+	}
+	b.want(`
+		3 invoke acquire 3.1 a ttl=8s
+		3 ok acquire 3.1 from answer
+		3 invoke renew 3.1 ttl=20s
+		3 ok renew 3.1 ttl=20s from answer
+		3 invoke acquire 3.2 a ttl=8s
+		3 ok acquire 3.2`)
+}
+
 // The history marks leases that the library renews, because their length cannot be derived from it otherwise.
 func TestRenewedLease(t *testing.T) {
 	b := newBench(t, history.Header{})

@@ -17,8 +17,8 @@ import (
 //
 // If a lock reports a longer lease than its servers keep, the holder still writes when the next holder comes. Leases have
 // several lengths up to the ttl, and every second tenure extends its lease half-way if the lock can do that. With fewer
-// keys than clients, a client always waits. The hold is the duration of a piece of work. A lock that reports no end is
-// held for one piece.
+// keys than clients, a client always waits. The hold is the duration of a piece of work. Leases
+// whose end is not reported count from the answer. A lock without leases is held for one piece.
 var edge = Entry{
 	Name:  "edge",
 	About: "each client works until the end of the lease that the lock reported, then takes a new one",

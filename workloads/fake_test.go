@@ -177,6 +177,7 @@ func events(h *history.History) []string {
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)
 		add(e.Until != nil, "until=%s", e.Until)
+		add(e.FromAnswer, "from answer")
 		add(e.Node != "", "node=%s", e.Node)
 		add(e.Renewed, "lease=%s", e.Lease)
 		add(e.Resource != "", "%s", e.Resource)

@@ -13,16 +13,18 @@ type LeaseKind uint8
 
 // The kinds of leases.
 const (
-	NoLease LeaseKind = iota // it never ends by itself
-	Bounded                  // it ends at First, which its client knows
-	Waited                   // it ends between First and Last: its client waited, and was not told
-	Renewed                  // its library keeps it alive, Length at a time
+	NoLease  LeaseKind = iota // it never ends by itself
+	Bounded                   // it ends at First, which its client knows
+	Waited                    // it ends between First and Last: its client waited, and was not told
+	Answered                  // it ends between First and Last: its library reports no end, and its client counts from the answer
+	Renewed                   // its library keeps it alive, Length at a time
 )
 
 // Lease is the lease that a session was granted.
 type Lease struct {
 	Kind        LeaseKind
 	First, Last time.Duration // when it ends at the earliest and at the latest; Never
+	Counted     time.Duration // Answered: the end up to which the client counted on it
 	Length      time.Duration // asked for; or renewed at a time; 0 if it is not known
 }
 
@@ -48,6 +50,8 @@ func (b *Book) lease(s *history.Session) Lease {
 		l.Last = l.First
 	case asked.TTL == 0:
 		l.Kind, l.First, l.Last = NoLease, Never, Never
+	case granted.FromAnswer:
+		l.Kind, l.First, l.Last = Answered, Later(asked.Time, asked.TTL), Later(granted.Time, asked.TTL)
 	case asked.Wait == 0:
 		l.First = Later(asked.Time, asked.TTL)
 		l.Last = l.First
@@ -64,6 +68,7 @@ func (b *Book) lease(s *history.Session) Lease {
 type move struct {
 	at          int
 	first, last time.Duration // the ends of the lease, at the earliest and at the latest
+	counted     time.Duration // as in [Lease]
 	open        int           // renewals that are under way
 }
 
@@ -73,6 +78,7 @@ type renewal struct {
 	ttl      time.Duration // that was asked for; Never if none was
 	asked    time.Duration
 	deadline time.Duration // if it takes effect when the client asks for it
+	latest   time.Duration // if its client counts it from the answer; else the deadline
 }
 
 // moves are those of a session, in order.
@@ -96,8 +102,13 @@ func (b *Book) moves(d *Hold) []move {
 			r.ttl, r.deadline = ttl, Later(r.asked, ttl)
 		}
 		if op.Outcome == history.Done {
-			if answer := b.History.At(op.Return); answer.Until != nil {
+			answer := b.History.At(op.Return)
+			if answer.Until != nil {
 				r.deadline = Later(r.asked, *answer.Until)
+			}
+			r.latest = r.deadline
+			if answer.FromAnswer && r.ttl != Never {
+				r.latest = Later(answer.Time, r.ttl)
 			}
 			all = append(all, move{at: op.Return})
 		}
@@ -156,7 +167,7 @@ func (l *leases) ends(pos int) (first, last time.Duration, open int) {
 		first, last = Never, Never
 	}
 	for _, r := range l.mayApply {
-		first, last = min(first, r.deadline), min(last, r.deadline)
+		first, last = min(first, r.deadline), min(last, r.latest)
 		if r.op.Return > pos {
 			open++
 		}
@@ -174,6 +185,35 @@ func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 	return d.moves[n-1].first, d.moves[n-1].last
 }
 
+// count computes the ends up to which the client of a session counted on leases whose ends its library does not report.
+// It counts from the answer, but a lease that ends unused does no harm. So an end that is later than the one counted from the
+// request holds as far as signs of the client show it:
+//
+//	acquire, ttl 2 s ────────── ok at 1.5 s   write at 2.4 s      counted on up to 2.4 s
+//	acquire, ttl 2 s ─ ok at 0.1 s   write at 0.2 s               counted on up to 2 s
+func (b *Book) count(d *Hold) {
+	counted := func(first, last time.Duration) time.Duration {
+		if first == last || d.Lease.Kind == Waited {
+			return first
+		}
+		sign := d.lastSign(min(b.After(last), d.Claim.To))
+		return max(first, b.time(max(sign, d.Grant)))
+	}
+	d.Lease.Counted = counted(d.Lease.First, d.Lease.Last)
+	for i := range d.moves {
+		d.moves[i].counted = counted(d.moves[i].first, d.moves[i].last)
+	}
+}
+
+// CountedEnd is [Hold.LeaseEnd] for a granted session as its client counted: the earliest end, or that of an Answered lease.
+func (d *Hold) CountedEnd(pos int) time.Duration {
+	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })
+	if n == 0 {
+		return d.Lease.Counted
+	}
+	return d.moves[n-1].counted
+}
+
 // Late tells whether a grant was answered after its own lease, or may have been where
 // the history does not say when that ends: it was a grant at some time before, and is over. No
 // client can count on it, and a client that was granted the lock after that lease did not meet it:
@@ -186,25 +226,38 @@ func (b *Book) Late(d *Hold) bool { return d.Granted() && b.latest(d) <= b.time(
 // needs to deliver a request and an answer.
 const deadMargin = 500 * time.Millisecond
 
-// Dead returns the end of a lease that its library reported with the grant, if the lease was over long before the library
-// answered. No client can use such a grant, so the library should have refused it:
+// Dead returns the end of a lease that was over long before its library answered, by the end that the library reported with the
+// grant. No client can use such a grant, so the library should have refused it:
 //
 //	client 1  acquire, lease 2 s ── its lease ends ───────────── ok, until 2 s
 //
 // A client that was stopped gets a right answer late, and a client whose clock was changed cannot count, so a fault that
 // stopped the client or changed a clock during the acquire excuses the library.
+//
+// A lease whose end is not reported has ended by the ttl that its only attempt asked for, unless a fault kept the request back
+// or made the library send it again. So any fault that concerns the client excuses the library.
 func (b *Book) Dead(d *Hold) (end time.Duration, dead bool) {
-	if !d.Granted() || d.Renewed() || d.Grant >= b.Stepped || b.History.At(d.Grant).Until == nil ||
-		Later(d.Lease.Last, deadMargin) > b.time(d.Grant) {
+	if !d.Granted() || d.Grant >= b.Stepped {
 		return 0, false
 	}
-	asked := d.Session.Acquire.Invoke
-	for _, f := range b.History.Faults {
-		if f.Begins < d.Grant && (f.Healed < 0 || f.Healed > asked) && f.Misleads(d.Session.Client) {
+	asked, excuses := d.Session.Acquire.Invoke, (*history.Fault).Misleads
+	switch reported := b.History.At(d.Grant).Until != nil; {
+	case d.Lease.Kind == Bounded && reported:
+	case d.Lease.Kind == Answered && b.History.At(asked).Wait == 0:
+		excuses = (*history.Fault).Concerns
+	default:
+		return 0, false
+	}
+	if Later(d.Lease.First, deadMargin) > b.time(d.Grant) {
+		return 0, false
+	}
+	for i := range b.History.Faults {
+		f := &b.History.Faults[i]
+		if f.Begins < d.Grant && (f.Healed < 0 || f.Healed > asked) && excuses(f, d.Session.Client) {
 			return 0, false
 		}
 	}
-	return d.Lease.Last, true
+	return d.Lease.First, true
 }
 
 // MayBeLate tells whether a grant may have been answered after its own lease: that of a
@@ -213,7 +266,7 @@ func (b *Book) Dead(d *Hold) (end time.Duration, dead bool) {
 //	client 1  acquire, waits, ttl=1s  granted at once ─────────────── ok at 1.5 s
 //	client 2                                         acquire ok at 1 s
 func (b *Book) MayBeLate(d *Hold) bool {
-	return b.Late(d) || d.Granted() && d.Lease.Kind == Waited && d.Lease.First-Slack <= b.time(d.Grant)
+	return b.Late(d) || d.Granted() && (d.Lease.Kind == Waited || d.Lease.Kind == Answered) && d.Lease.First-Slack <= b.time(d.Grant)
 }
 
 // latest is the end of a lease that was never renewed.

@@ -23,16 +23,17 @@ func (b *Book) believed(d *Hold) {
 		d.Most = d.Least
 		return
 	}
+	b.count(d)
 	d.Least = b.leased(d, false)
 	d.Most = d.Least
-	if d.Lease.First != d.Lease.Last {
+	if d.Lease.Kind == Waited && d.Lease.First != d.Lease.Last {
 		d.Most = b.leased(d, true)
 	}
 }
 
 // leased computes the reach of a lease that ends and that renewals move, with its last or its first possible end.
 func (b *Book) leased(d *Hold, last bool) Reach {
-	r := Reach{Deadline: d.Lease.First, Paused: -1}
+	r := Reach{Deadline: d.Lease.Counted, Paused: -1}
 	if last {
 		r.Deadline = d.Lease.Last
 	}
@@ -48,7 +49,7 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 			break
 		}
 		upTo(m.at)
-		r.Deadline = m.first
+		r.Deadline = m.counted
 		if last {
 			r.Deadline = m.last
 		}

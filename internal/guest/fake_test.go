@@ -68,6 +68,11 @@ type unconfirmedLease struct{ boundedLease }
 
 func (unconfirmedLease) Renew(context.Context, time.Duration) error { return locks.ErrUnconfirmed }
 
+// silentLease is renewed and reports no end.
+type silentLease struct{ boundedLease }
+
+func (silentLease) Renew(context.Context, time.Duration) error { return nil }
+
 type watchedLease struct {
 	fakeLease
 	lost chan struct{}

@@ -141,6 +141,28 @@ func TestServeUntil(t *testing.T) {
 	})
 }
 
+// A lease that reports no end counts from the answer.
+func TestServeNoUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var never time.Time
+		k := serveFake(t, fakeLocker{acquire: func(context.Context, locks.Request) (locks.Lease, error) {
+			time.Sleep(6 * time.Second) // longer than the ttl
+			return silentLease{boundedLease{until: &never}}, nil
+		}})
+		k.ask(acquire31, `{"id":2,"ok":true}`)
+		time.Sleep(5*time.Second - time.Nanosecond)
+		k.ask(`{"id":3,"op":"check","session":"3.1"}`, `{"id":3,"ok":true}`)
+		k.ask(`{"id":4,"op":"renew","session":"3.1","ttl_ns":2000000000}`, `{"id":4,"ok":true}`)
+		time.Sleep(2*time.Second - time.Nanosecond)
+		k.ask(`{"id":5,"op":"check","session":"3.1"}`, `{"id":5,"ok":true}`)
+		time.Sleep(time.Nanosecond)
+		k.ask(`{"id":6,"op":"check","session":"3.1"}`, `{"id":6,"fail":"lost","text":"the ttl is over"}`)
+		if err := k.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestUntilFromClamps(t *testing.T) {
 	now := time.Now()
 	before := now.Add(-time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockbench/internal/turn"
@@ -27,7 +28,8 @@ type session struct {
 	granted   bool          // set with lease
 	releasing chan struct{} // closed by the first release; ends the watch
 	once      sync.Once
-	turn      turn.Turn // serializes releases and renewals
+	counted   atomic.Pointer[time.Time] // the end of a lease that reports none, counted from the answer; nil: it reports one
+	turn      turn.Turn                 // serializes releases and renewals
 }
 
 type sessions struct {
@@ -112,6 +114,9 @@ func (s *server) acquire(ctx context.Context, c call) Answer {
 		return a
 	}
 	a.Until = untilFrom(c.read, lease)
+	if a.Until == nil {
+		t.count(c.ask.TTL)
+	}
 	if l, ok := lease.(locks.Fenced); ok {
 		token := l.Token()
 		a.Token = &token
@@ -176,7 +181,18 @@ func (s *server) check(r Request) Answer {
 			return Answer{Fail: FailLost, Text: "the lease is over"}
 		}
 	}
+	if until := t.counted.Load(); until != nil && !time.Now().Before(*until) {
+		return Answer{Fail: FailLost, Text: "the ttl is over"}
+	}
 	return Answer{OK: true}
+}
+
+// count begins a lease that reports no end, with its answer.
+func (s *session) count(ttl time.Duration) {
+	if _, renewed := s.lease.(locks.Renewed); !renewed && ttl > 0 {
+		until := time.Now().Add(ttl)
+		s.counted.Store(&until)
+	}
 }
 
 // touch confirms that the client runs, without a check: lockbench needs to observe clients that are paused between their
@@ -206,7 +222,9 @@ func (s *server) renew(ctx context.Context, c call) Answer {
 	defer t.turn.Give()
 	a := outcome(OpRenew, l.Renew(ctx, time.Duration(c.TTL)))
 	if a.OK {
-		a.Until = untilFrom(c.read, t.lease)
+		if a.Until = untilFrom(c.read, t.lease); a.Until == nil {
+			t.count(time.Duration(c.TTL))
+		}
 	}
 	return a
 }

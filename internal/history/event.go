@@ -104,6 +104,7 @@ type Event struct {
 	TTL         time.Duration  `json:"ttl,omitempty"`         // acquire, renew: the lease that the client requests; absent: the lock's own
 	Wait        time.Duration  `json:"wait,omitempty"`        // acquire: how long it may wait; absent: it tries once
 	Until       *time.Duration `json:"until,omitempty"`       // acquire ok, renew ok: from the client's reading of the request to its lease's end
+	FromAnswer  bool           `json:"from_answer,omitempty"` // acquire ok, renew ok: the library reports no end, and the client counts the lease from the answer
 	Strict      bool           `json:"strict,omitempty"`      // acquire fail: the lock was certainly held by another client
 	Unconfirmed bool           `json:"unconfirmed,omitempty"` // release ok, renew ok: the library does not report whether the session held
 	Token       *uint64        `json:"token,omitempty"`       // acquire ok, read, write: the fencing token

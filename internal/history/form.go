@@ -78,6 +78,9 @@ func checkOperation(e *Event, line int) *Malformed {
 	if e.Unconfirmed && e.F != Release && e.F != Renew {
 		return wrong(e, line, "form", "has unconfirmed; expected it only in a release or a renew")
 	}
+	if e.FromAnswer && (e.Type != OK || e.F != Acquire && e.F != Renew || e.Until != nil) {
+		return wrong(e, line, "form", "has from_answer; expected it only in an acquire or a renew of type ok without \"until\"")
+	}
 	if e.Session == "" {
 		return wrong(e, line, "session", "has no session; expected the name of the acquire attempt that it belongs to")
 	}

@@ -35,6 +35,9 @@ func TestWireNames(t *testing.T) {
 		Event{Type: OK, F: Release, Session: "s", Unconfirmed: true},
 		`{'index':0,'time':0,'process':0,'type':'ok','f':'release','session':'s','unconfirmed':true}`,
 	}, {
+		Event{Type: OK, F: Acquire, Session: "s", FromAnswer: true},
+		`{'index':0,'time':0,'process':0,'type':'ok','f':'acquire','session':'s','from_answer':true}`,
+	}, {
 		Event{Type: Fail, F: Acquire, Session: "s", Strict: true, Error: ErrorTaken},
 		`{'index':0,'time':0,'process':0,'type':'fail','f':'acquire','session':'s','strict':true,'error':'taken'}`,
 	}, {
@@ -173,7 +176,7 @@ func anyEvent(t *rapid.T) Event {
 		Index: rapid.Int().Draw(t, "index"), Time: ns.Draw(t, "time"),
 		Process: Process(rapid.Int32Min(-2).Draw(t, "process")), Client: rapid.Int32().Draw(t, "client"),
 		Type: Type(rapid.IntRange(1, 4).Draw(t, "type")), Mode: locks.Mode(rapid.IntRange(0, 1).Draw(t, "mode")),
-		Strict: flag.Draw(t, "strict"), Unconfirmed: flag.Draw(t, "unconfirmed"),
+		Strict: flag.Draw(t, "strict"), Unconfirmed: flag.Draw(t, "unconfirmed"), FromAnswer: flag.Draw(t, "from_answer"),
 		F: text.Draw(t, "f"), Session: text.Draw(t, "session"), Key: text.Draw(t, "key"),
 		TTL: ns.Draw(t, "ttl"), Wait: ns.Draw(t, "wait"), Resource: text.Draw(t, "resource"), Error: text.Draw(t, "error"),
 	}

@@ -222,7 +222,7 @@ func (s *story) whyOverstay() string {
 	switch l := late.lease(s.meets); {
 	case l.kind == hold.Renewed:
 		ended = " could not renew its lease in time"
-	case l.kind == hold.Bounded:
+	case l.kind == hold.Bounded || l.kind == hold.Answered:
 		ended = "'s lease ended at " + Stamp(l.deadline)
 	}
 	worked := "it had not released"

@@ -20,7 +20,7 @@ type tenure struct {
 // lease is the lease of a client as it knew it at a position.
 type lease struct {
 	kind     hold.LeaseKind // Waited if its end is unknown
-	deadline time.Duration  // of a bounded lease
+	deadline time.Duration  // of a lease whose end is known, or that its client counts from the answer
 	length   time.Duration  // of the request or the renewal; 0 if unknown
 }
 
@@ -45,6 +45,8 @@ func (t *tenure) lease(at int) lease {
 		l.kind = hold.NoLease
 	case first == last:
 		l.kind, l.deadline = hold.Bounded, first
+	case t.hold.Lease.Kind != hold.Waited && t.hold.Granted():
+		l.kind, l.deadline = hold.Answered, t.hold.CountedEnd(at)
 	}
 	for _, op := range t.session.Ops {
 		if op.F == history.Renew && op.Outcome == history.Done && op.Return <= at {
@@ -65,6 +67,8 @@ func (l lease) words() string {
 		text += ", renewed by its library"
 	case hold.Bounded:
 		text += ", until " + Stamp(l.deadline)
+	case hold.Answered:
+		text += ", counted from the answer"
 	case hold.NoLease:
 		text += ", no lease"
 	}
@@ -86,7 +90,7 @@ func (t *tenure) believed(at int) bool { return hold.Within(t.hold.Most.Beliefs,
 
 // needed returns the last renewal before a position if the lease of the grant had ended by then, or nil.
 func (t *tenure) needed(before int) *history.Op {
-	if end, _ := t.hold.LeaseEnd(t.granted); t.hold.Renewed() || end > t.h.At(before).Time {
+	if end := t.hold.CountedEnd(t.granted); t.hold.Renewed() || end > t.h.At(before).Time {
 		return nil
 	}
 	var last *history.Op
@@ -102,7 +106,7 @@ func (t *tenure) needed(before int) *history.Op {
 // library renews it, or its end is unknown.
 func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
 	l := newTenure(holds, s).lease(len(holds.History.Events))
-	return l.deadline, l.kind == hold.Bounded
+	return l.deadline, l.kind == hold.Bounded || l.kind == hold.Answered
 }
 
 // HoldEnd is the position at which a session stopped holding: its release, its client's death, or the end of the

@@ -151,7 +151,7 @@ func (c *crew) live(ctx context.Context, m *member) {
 		work := &workloads.Client{
 			ID: m.id, Conn: m.client.Conn(), Rand: seed.Rand(c.seed, fmt.Sprintf("workload/%d", m.id)),
 			Recorder: c.recorder, Guarded: c.guarded, Hooks: c, Limit: c.limit,
-			Ownerless: !c.subject.Claims.Reentrant,
+			Ownerless: !c.subject.Claims.Reentrant, Bounded: c.subject.Claims.Bounded,
 		}
 		watched := make(chan struct{})
 		go func() {

@@ -49,8 +49,9 @@ var leaseRules = []Rule{
 		x, _ := b.leased(ctx)
 		start := time.Now()
 		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
-		if l, ok := lease.(locks.Bounded); !ok {
-			return errors.New("it claims bounded leases, but the lease has no end")
+		if l, ok := lease.(locks.Bounded); !ok || l.Until().IsZero() {
+			must(give(ctx, lease))
+			return notClaimed("the library does not report when a lease ends")
 		} else if end := l.Until(); end.After(time.Now().Add(long)) || end.Before(start) {
 			return fmt.Errorf("a lease of %v ends %v after it was asked for", long, end.Sub(start))
 		}

@@ -96,3 +96,36 @@ func TestUnconfirmed(t *testing.T) {
 		}
 	}
 }
+
+// withoutEnd is a lock whose leases report no end.
+type withoutEnd struct{ *silent }
+
+type leaseWithoutEnd struct{ locks.Lease }
+
+func (e withoutEnd) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	lease, err := e.silent.Acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return leaseWithoutEnd{lease}, nil
+}
+
+// A library that does not report when a lease ends breaks no rule by that.
+func TestBoundedWithoutEnd(t *testing.T) {
+	excused := map[string]string{}
+	for _, r := range locktest.Rules() {
+		if r.Name != "bounded" {
+			excused[r.Name] = "not tested"
+		}
+	}
+	s := withoutEnd{&silent{holders: map[string]*silentLease{}}}
+	for _, r := range locktest.Run(t.Context(), locktest.Subject{
+		Card:    locks.Card{Claims: locks.Claims{Bounded: true}},
+		Excused: excused,
+		Open:    func(context.Context, int) (locks.Locker, error) { return s, nil },
+	}) {
+		if r.Rule.Name == "bounded" && (r.Err != nil || r.NA != "the library does not report when a lease ends") {
+			t.Errorf("broken %v, left out because %q", r.Err, r.NA)
+		}
+	}
+}

@@ -323,7 +323,7 @@ func (t *told) checkRenewals() {
 		return
 	}
 	for _, d := range []*hold.Hold{t.a, t.b} {
-		end, _ := d.LeaseEnd(d.Grant)
+		end := d.CountedEnd(d.Grant)
 		if d.Renewed() || end >= t.time(t.meets) && hold.Within(d.Most.Beliefs, t.meets) {
 			continue
 		}
