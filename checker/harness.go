@@ -13,7 +13,7 @@ import (
 // violated.
 //
 // The bounds in the header are the promise. A run without a grant after the last heal is unknown, unless liveness has shown
-// that the lock refused its clients.
+// that the lock refused its clients. The point in the header is a promise as well: see [Missed].
 func harness(l *ledger, said Report) Result {
 	var r Result
 	h := l.h
@@ -25,6 +25,12 @@ func harness(l *ledger, said Report) Result {
 	if len(why) > 0 {
 		r.Verdict = Unknown
 	}
+	missed, note := pointless(h)
+	if missed != "" {
+		r.Verdict = Unknown
+		why = append(why, missed)
+	}
+	r.Note = note
 	if h.Torn {
 		why = append(why, "the history is cut off and was judged as far as it goes")
 	}

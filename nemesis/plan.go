@@ -10,6 +10,7 @@ import (
 
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
+	"lockbench/workloads"
 )
 
 // Plan lists the faults for one lock's cluster. It is the same for every lock of a run, except for
@@ -27,7 +28,9 @@ type Planned struct {
 	Hold    *time.Duration
 	For     *time.Duration
 	NA      string // why it does not apply to the lock; empty: it does
-	seed    uint64
+	// By is the moment of a client that triggered the step, once it has begun. Nil: no client did.
+	By   *workloads.Moment
+	seed uint64
 }
 
 // Draw makes the plan of a scenario's steps for a number of episodes.

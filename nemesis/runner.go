@@ -109,7 +109,7 @@ func (r *Runner) Episode(ctx context.Context, steps Plan) (err error) {
 // was not seen to take effect.
 func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*inForce, bool) {
 	scene := Scene{Cluster: r.Cluster, Crew: r.Crew, Rand: rand.New(rand.NewPCG(p.seed, 1)), claims: &r.claims}
-	f := &inForce{step: p}
+	f := &inForce{}
 	scene.Begin = func(targets []string, text string) {
 		f.targets, f.text = targets, text
 		r.Note(p, Begins, targets, text)
@@ -126,7 +126,9 @@ func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*in
 	}
 	if who != nil {
 		scene.Moment, scene.held = &who.moment, who.held
+		p.By = scene.Moment
 	}
+	f.step = p
 	if ctx.Err() != nil {
 		return nil, false
 	}

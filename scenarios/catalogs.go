@@ -22,6 +22,7 @@ func workName(w workloads.Entry) string      { return w.Name }
 func serviceName(s *service.Service) string  { return s.Name }
 func topologyName(t service.Topology) string { return string(t.Name) }
 func checkerName(c checker.Check) string     { return c.Name }
+func pointName(p checker.Point) Point        { return Point(p.Name) }
 func useName(u LockUse) string               { return u.Name }
 func plain[T ~string](word T) string         { return string(word) }
 
@@ -35,8 +36,8 @@ func find[E any](list []E, nameOf func(E) string, name string) (e E, ok bool) {
 }
 
 // names returns the names of the entries of a list, in order.
-func names[E any](list []E, nameOf func(E) string) []string {
-	all := make([]string, len(list))
+func names[E any, T ~string](list []E, nameOf func(E) T) []T {
+	all := make([]T, len(list))
 	for i, e := range list {
 		all[i] = nameOf(e)
 	}

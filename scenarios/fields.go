@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"lockbench/checker"
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/workloads"
@@ -64,6 +65,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
 	case *KeyNames:
 		*into = scalar(r, e, oneOf([]KeyNames{Letters, Varied}, "no kind of names is called %q"))
+	case *Point:
+		*into = scalar(r, e, oneOf(names(checker.Points(), pointName), "no point is named %q"))
 	case *locks.Mode:
 		*into = scalar(r, e, parseMode)
 	case *Rate:

@@ -84,6 +84,12 @@ func keysTable() string {
 		}
 		b.WriteByte('\n')
 	}
+	b.WriteString("**Points**: without its point an episode counts for nothing, unless it is violated; without an episode that counts, `valid` becomes `unknown`.\n\n" +
+		"| point | what must happen in an episode | faults that can cause it |\n| --- | --- | --- |\n")
+	for _, p := range checker.Points() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, p.About, strings.Join(p.Faults, ", "))
+	}
+	b.WriteByte('\n')
 	return b.String()
 }
 

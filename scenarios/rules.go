@@ -44,7 +44,7 @@ func (s *Scenario) breaches() []breach {
 	if list := s.numbers(); len(list) > 0 {
 		return list
 	}
-	return slices.Concat(s.leases(), s.restarts(), s.abilities())
+	return slices.Concat(s.leases(), s.restarts(), s.points(), s.abilities())
 }
 
 // numbers checks the range of each number, because flags can set any.

@@ -132,6 +132,8 @@ func (s schema) value(takes string) object {
 		return object{"enum": nemesis.Events}
 	case takesBugs:
 		return object{"type": "array", "items": pattern(bugID.String())}
+	case takesPoint:
+		return object{"enum": sorted(checker.Points(), func(p checker.Point) string { return p.Name })}
 	case takesLocks:
 		return object{"type": "array", "minItems": 1, "items": refer("lock")}
 	case takesLock:

@@ -17,6 +17,7 @@ import (
 const (
 	takesVersion     = Version
 	takesBugs        = "list of ids"
+	takesPoint       = "point"
 	takesLocks       = "list of locks"
 	takesTopologies  = "topology of each family"
 	takesSingleStore = "topology"
@@ -103,6 +104,8 @@ func described(v any) (takes, holds string) {
 		return nemesis.TakesRange, ""
 	case workloads.Event:
 		return takesMoment, ""
+	case Point:
+		return takesPoint, string(v)
 	case KeyNames:
 		return string(Letters) + "|" + string(Varied), string(v)
 	case *locks.Mode:

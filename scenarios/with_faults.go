@@ -8,7 +8,10 @@ import (
 // faultsKey matches the key `faults` of a file with one key on each line, and the lines that belong to the key.
 var faultsKey = regexp.MustCompile(`(?m)^faults:.*(\n([ \t#-].*|\r?)$)*`)
 
-// WithFaults returns the scenario with other faults: steps such as "kill: master, for: 2s", the values of --fault.
+// pointKey matches the key `point`.
+var pointKey = regexp.MustCompile(`(?m)^point:.*\n`)
+
+// WithFaults returns the scenario with other faults, and without its point, which is that of its own faults: steps such as "kill: master, for: 2s", the values of --fault.
 func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	text := "  - {" + strings.Join(steps, "}\n  - {") + "}\n"
 	with := *s
@@ -20,7 +23,8 @@ func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	if !faultsKey.Match(s.Source) {
 		return nil, &Error{File: s.Name, Text: "--fault needs a scenario file with one key on each line"}
 	}
-	with.NoFaults = false
-	with.Source = faultsKey.ReplaceAllLiteral(s.Source, []byte("faults:\n"+text))
+	with.NoFaults, with.Point = false, ""
+	with.Source = pointKey.ReplaceAllLiteral(s.Source, nil)
+	with.Source = faultsKey.ReplaceAllLiteral(with.Source, []byte("faults:\n"+text))
 	return &with, with.Check()
 }

@@ -160,7 +160,7 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cell {
 			v.Told += ", first after " + report.Seconds(after) + " (median)"
 		}
 		if outcome == report.Held && !l.Control() {
-			v.Episodes = l.Episodes
+			v.Episodes = l.Telling()
 		}
 		if l.LostUpdates > 0 {
 			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))

@@ -98,7 +98,7 @@ type Event struct {
 
 	Type        Type           `json:"type"`                  // invoke, ok, fail or info
 	F           string         `json:"f"`                     // acquire, release, renew, check, read, write, lost, died, probe; nemesis: the fault
-	Session     string         `json:"session,omitempty"`     // the attempt that the event belongs to
+	Session     string         `json:"session,omitempty"`     // the attempt that the event belongs to; nemesis, begins: the one that triggered the fault
 	Key         string         `json:"key,omitempty"`         // acquire: the name of the lock
 	Mode        locks.Mode     `json:"mode,omitempty"`        // acquire: shared, or absent
 	TTL         time.Duration  `json:"ttl,omitempty"`         // acquire, renew: the lease that the client requests; absent: the lock's own
@@ -119,6 +119,9 @@ type Event struct {
 	Targets     []string       `json:"targets,omitempty"`     // nemesis: the clients and servers that the fault concerns
 	Phase       string         `json:"phase,omitempty"`       // nemesis: begins, bites, heals, healed or fails
 	Effect      []string       `json:"effect,omitempty"`      // nemesis, begins: the effects of the fault, such as delays
+	Op          string         `json:"op,omitempty"`          // nemesis, begins: the operation of field session in which the fault began: acquire, release or renew
+	Request     int            `json:"request,omitempty"`     // nemesis, begins: after how many requests of that operation
+	Hold        time.Duration  `json:"hold,omitempty"`        // nemesis, begins: how long that session is to hold, from the field bites on
 
 	Value *int64 `json:"-"` // read ok, write
 	Text  string `json:"-"` // nemesis: what the fault acts on, in words; it is written as the value

@@ -28,7 +28,11 @@ type Header struct {
 	Claims    locks.Claims `json:"claims,omitzero"`         // the capabilities of the lock
 	Module    string       `json:"module_sha256,omitempty"` // the hash of the WASM guest
 	Bounds    *Bounds      `json:"bounds,omitempty"`        // what must have happened, so that the run shows something
-	Plan      []PlanStep   `json:"plan,omitempty"`          // the planned faults
+	// Point is the name of what each episode must reach, or it counts for nothing. See docs/add-a-scenario.md.
+	Point   string        `json:"point,omitempty"`
+	Lease   time.Duration `json:"lease,omitempty"`   // the lease that the workload requests, or the lock's own
+	Masters int           `json:"masters,omitempty"` // how many independent masters the lock has
+	Plan    []PlanStep    `json:"plan,omitempty"`    // the planned faults
 }
 
 // Bounds are the minimal events of a run, which the check harness verifies. Without bounds it

@@ -17,8 +17,8 @@ import (
 func (r *Result) Conclusion() string {
 	fewest := 0 // episodes of the clean lock that had the fewest
 	for l := range r.All() {
-		if !l.Control() && l.Outcome() == Held && (fewest == 0 || l.Episodes < fewest) {
-			fewest = l.Episodes
+		if !l.Control() && l.Outcome() == Held && (fewest == 0 || l.Telling() < fewest) {
+			fewest = l.Telling()
 		}
 	}
 	var said []string

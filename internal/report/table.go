@@ -27,7 +27,7 @@ var Columns = []Column{
 		}
 		return l.Word()
 	}},
-	figure("EPISODES", func(l *Lock) string { return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Episodes) }),
+	figure("EPISODES", func(l *Lock) string { return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Telling()) }),
 	figure("LOST", func(l *Lock) string { return Count(l.LostUpdates) }),
 	figure("GRANTS", func(l *Lock) string { return Count(l.Acquires.OK) }),
 	figure("OUTAGE", func(l *Lock) string {
@@ -104,6 +104,9 @@ func (l *Lock) Remark() string {
 	}
 	if why := OneLine(l.Why); why != "" && !strings.Contains(strings.Join(parts, "; "), why) { // a campaign's mismatch has it
 		parts = append(parts, why)
+	}
+	if harness, _ := l.Check(checker.Harness); l.Uncounted > 0 && l.Verdict == checker.Valid {
+		parts = append(parts, OneLine(harness.Note))
 	}
 	if also := l.also(); also != "" {
 		parts = append(parts, also)

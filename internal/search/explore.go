@@ -303,7 +303,7 @@ func (e *Explored) ExitCode(want scenarios.Expectation) int {
 func (x Exploration) vary(s uint64) trial.Input {
 	in := trial.NewInput(x.Job.Scenario, x.lock(), s)
 	rng := seed.Rand(s, "explore")
-	in.Episodes = 1
+	in.Episodes, in.Point = 1, "" // a variation need not reach the point of the scenario
 	w := in.Workload
 	in.Lock.Clients, in.Lock.Hold, in.Lock.TTL, in.Lock.Wait = 0, nil, nil, nil
 	w.Clients = between(rng, min(2, w.Clients), w.Clients)

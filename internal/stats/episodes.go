@@ -30,10 +30,10 @@ func episodeBegan(h *history.History, number int) time.Duration {
 	return 0
 }
 
-// unordered counts the promotions that no fault explains. broken has the episodes in which the lock broke.
-func unordered(h *history.History, broken map[int]int) Unordered {
-	var u Unordered
-	seen := map[int]bool{}
+// unordered counts the promotions that no fault explains, and returns their episodes. broken has the episodes in which the lock
+// broke.
+func unordered(h *history.History, broken map[int]int) (u Unordered, seen map[int]bool) {
+	seen = map[int]bool{}
 	for _, takeover := range h.Unordered() {
 		u.Promotions++
 		n, _ := h.EpisodeAt(takeover.At)
@@ -46,5 +46,5 @@ func unordered(h *history.History, broken map[int]int) Unordered {
 			u.ViolatingEpisodes++
 		}
 	}
-	return u
+	return u, seen
 }

@@ -22,6 +22,8 @@ type Figures struct {
 	ViolatingEpisodes int `json:"violating_episodes"` // the episodes with a violation
 	// Unordered counts promotions that no fault explains.
 	Unordered Unordered `json:"unordered,omitzero"`
+	// Uncounted counts the episodes without the point of the scenario and without a violation: they show nothing.
+	Uncounted int `json:"uncounted_episodes,omitempty"`
 	// Rate is the rate of the counted episodes; it is absent if there are none.
 	Rate *Rate `json:"rate,omitempty"`
 	// FirstViolationS is absent if nothing was violated. It counts from the beginning of
@@ -58,9 +60,12 @@ type Unordered struct {
 	ViolatingEpisodes int `json:"violating_episodes"` // those of them with a violation
 }
 
+// Telling returns the number of episodes that show something about the lock.
+func (f *Figures) Telling() int { return f.Episodes - f.Uncounted }
+
 // Counted returns the numbers of episodes that a rate counts.
 func (f *Figures) Counted() (violating, episodes int) {
-	return f.ViolatingEpisodes - f.Unordered.ViolatingEpisodes, f.Episodes - f.Unordered.Episodes
+	return f.ViolatingEpisodes - f.Unordered.ViolatingEpisodes, f.Episodes - f.Unordered.Episodes - f.Uncounted
 }
 
 // Rate is how often a lock broke, with its bounds.
@@ -128,7 +133,13 @@ func Measure(h *history.History, checks []checker.Result) Figures {
 	if f.Writes > 0 {
 		f.LostPerThousand = 1000 * float64(f.LostUpdates) / float64(f.Writes)
 	}
-	f.Unordered = unordered(h, first)
+	var busy map[int]bool
+	f.Unordered, busy = unordered(h, first)
+	for episode := range checker.Missed(h) {
+		if _, broken := first[episode]; !broken && !busy[episode] {
+			f.Uncounted++
+		}
+	}
 	f.Rate = RateOf(f.Counted())
 	return f
 }

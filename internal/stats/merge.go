@@ -7,6 +7,7 @@ func Merge(all []Figures) Figures {
 	for _, f := range all {
 		sum.Episodes += f.Episodes
 		sum.ViolatingEpisodes += f.ViolatingEpisodes
+		sum.Uncounted += f.Uncounted
 		sum.Unordered.Promotions += f.Unordered.Promotions
 		sum.Unordered.Episodes += f.Unordered.Episodes
 		sum.Unordered.ViolatingEpisodes += f.Unordered.ViolatingEpisodes

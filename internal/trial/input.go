@@ -35,6 +35,7 @@ type Input struct {
 	Quiet    time.Duration                `json:"quiet_ns"`
 	Limit    time.Duration                `json:"limit_ns"`
 	Faults   []nemesis.Step               `json:"faults"`
+	Point    scenarios.Point              `json:"point,omitempty"`
 	NoFaults bool                         `json:"no_faults,omitempty"`
 	// EndsAfter is the episode after which --until-violation ended the trial, because of this lock or another one. 0: the
 	// trial ran all episodes.
@@ -50,7 +51,7 @@ func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	return Input{
 		Sim: inputVersion, Scenario: s.Name, Lock: use, Seed: seed,
 		Servers: s.Servers, Workload: s.WorkFor(use), Latency: sim.DefaultLatency,
-		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: s.Faults,
+		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: s.Faults, Point: s.Point,
 	}
 }
 

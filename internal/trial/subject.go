@@ -104,6 +104,19 @@ func (s *Subject) asks() (refused, err error) {
 	return work.Refuses(p, s.Claims), nil
 }
 
+// lease returns the length of the leases that the clients get: that of their requests, or the lock's own. 0: unknown, or there are none.
+func (s *Subject) lease() time.Duration {
+	if s.ttl > 0 {
+		return s.ttl
+	}
+	use := s.Input.Lock
+	entry, known := catalog.Find(use.Use)
+	if !known || use.Own() {
+		return 0
+	}
+	return entry.Lease(use.Options)
+}
+
 // place chooses the topology of the lock by its service and family.
 func (s *Subject) place() error {
 	s.Spec = world.Spec{

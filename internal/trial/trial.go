@@ -168,7 +168,15 @@ func (t *Trial) header(plan nemesis.Plan) history.Header {
 	if in.Reduction != nil {
 		bounds = nil // a reduced trial need not reach the bounds
 	}
+	point, masters := string(in.Point), 0
+	if control || in.NoFaults || in.Reduction != nil || len(plan) > 0 && !plan.Concerns() {
+		point = ""
+	}
+	if t.Subject.Family == locks.Majority {
+		masters = len(t.Subject.Spec.Topology.Nodes())
+	}
 	return history.Header{
+		Point: point, Lease: t.Subject.lease(), Masters: masters,
 		Lockbench: history.Version, Scenario: in.Scenario, Lock: in.Lock.Name,
 		Topology: string(t.Subject.Spec.Topology.Name), World: t.World.Name(), Seed: in.Seed, Started: t.Started,
 		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Module: in.Lock.Sum, Bounds: bounds, Plan: PlanSteps(plan),
@@ -309,8 +317,32 @@ func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, t
 	}
 	if phase == nemesis.Begins {
 		e.Effect = p.Fault.Effects
+		triggered(&e, p)
 	}
 	t.recorder.Record(e)
+}
+
+// triggered adds the session that triggered a step to its begins event, so that the judge knows what the fault hit.
+func triggered(e *history.Event, p nemesis.Planned) {
+	if p.By == nil {
+		return
+	}
+	e.Session, e.Request = p.By.Session, p.Step.Request
+	switch p.Step.When {
+	case workloads.Acquiring:
+		e.Op = history.Acquire
+	case workloads.Releasing:
+		e.Op = history.Release
+	case nemesis.Renewing:
+		e.Op = history.Renew
+	case workloads.Checked:
+		if e.Request > 0 {
+			e.Op = history.Renew
+		}
+	}
+	if p.Hold != nil {
+		e.Hold = *p.Hold
+	}
 }
 
 // finalReads reads every counter after the last write.

@@ -5,11 +5,13 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"lockbench/locks"
 	"lockbench/locks/mutants"
@@ -66,6 +68,26 @@ type Lock struct {
 // Options returns the lock's own options in alphabetical order.
 func (l Lock) Options() []Option {
 	return slices.SortedFunc(slices.Values(l.options), func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Lease returns the length of the lease of requests without a ttl, by the option for it, or 0 if the lock has no such option.
+func (l Lock) Lease(given map[string]string) time.Duration {
+	for _, o := range l.options {
+		if o.isLease {
+			return values{o.Name: cmp.Or(given[o.Name], o.Default)}.duration(o.Name)
+		}
+	}
+	return 0
+}
+
+// LeaseOption returns the name of the option for the lease of requests without a ttl, or "".
+func (l Lock) LeaseOption() string {
+	for _, o := range l.options {
+		if o.isLease {
+			return o.Name
+		}
+	}
+	return ""
 }
 
 // Conform returns the options with which the conformance suite opens the lock.

@@ -19,7 +19,7 @@ var redissonVersions = []string{"4.7.0", "3.15.6", "3.13.6"}
 // The value default leaves a setting to Redisson.
 var redissonJarOptions = []Option{
 	word("version", "of org.redisson:redisson: 4.7.0, 3.15.6 or 3.13.6", redissonVersions...),
-	conforming("3s", simple("watchdog", "lockWatchdogTimeout: the lease where the scenario asks for no ttl, renewed each third of it", "30s", 3*time.Millisecond)),
+	ownLease(conforming("3s", simple("watchdog", "lockWatchdogTimeout: the lease where the scenario asks for no ttl, renewed each third of it", "30s", 3*time.Millisecond))),
 	simple("timeout", "timeout: how long a command waits for its answer", "3s", 3*time.Millisecond),
 	count("retries", "retryAttempts: how often a command is sent again; default: 3, in 4.7.0 4", "default", 0, 64),
 	simple("retry-interval", "retryInterval: the pause before that; default: 1.5s, in 4.7.0 between 1s and 2s", "default", 3*time.Millisecond),
@@ -94,7 +94,7 @@ func checkRedissonJar(lock string, v values) error {
 
 // Options that several libraries have. A description begins with the library's own name for the option.
 var (
-	zkGuestSession = simple("session", zkSession, "2s", 10*time.Millisecond)
+	zkGuestSession = ownLease(simple("session", zkSession, "2s", 10*time.Millisecond))
 	curatorOptions = []Option{
 		zkGuestSession,
 		onOff("listener", "on: holders count their locks as lost when the connection is SUSPENDED or LOST, as Curator advises; off: they hear of no loss", "on"),
@@ -110,7 +110,7 @@ var (
 
 // lease is the option for the lease of a lock that its library renews.
 func lease(name, standard string) Option {
-	return conforming("3s", simple("lease", name+": the lease where the scenario asks for no ttl", standard, time.Millisecond))
+	return ownLease(conforming("3s", simple("lease", name+": the lease where the scenario asks for no ttl", standard, time.Millisecond)))
 }
 
 // retryDelay is the option for the pause of a library that waits by a number of tries.
@@ -148,7 +148,7 @@ func javaLibraries() []Lock {
 		onOff("own-name", "on: withLockedByValue, each client has a name of its own; off: all clients of a host have its name, as by default", "off"))
 	springRedis := spring("spring-redis", "RedisLockRegistry of Spring Integration on Lettuce", "set-nx", "redis.adoc, Redis Lock Registry",
 		lettuceTimeout,
-		conforming("3s", simple("lease", "expireAfter: the lease where the scenario asks for no ttl, renewed by a task each third of it", "60s", time.Millisecond)),
+		ownLease(conforming("3s", simple("lease", "expireAfter: the lease where the scenario asks for no ttl, renewed by a task each third of it", "60s", time.Millisecond))),
 		word("type", "RedisLockType: spin: a waiter tries each 100 ms; pubsub: it is woken by a message", "spin", "pubsub"))
 	springRedis.Claims.Renewed = true
 	curator := library("curator", "ZooKeeper: InterProcessMutex of Apache Curator, the newest of Maven Central", "zk-curator",

@@ -22,6 +22,14 @@ type Option struct {
 	// conform is the value with which the conformance suite opens the lock, if not the default: a renewal short enough to
 	// watch, and long enough for a busy machine; or patience with servers that serve a thousand clients at once.
 	conform string
+	// isLease marks the length of the lease of requests without a ttl.
+	isLease bool
+}
+
+// ownLease marks the option for the lease of requests without a ttl.
+func ownLease(o Option) Option {
+	o.isLease = true
+	return o
 }
 
 // conforming sets the value for the conformance suite.

@@ -132,7 +132,7 @@ const zkSession = "how long a session outlives its client, where the scenario as
 // zookeeperLocks are the locks on ZooKeeper that this program contains.
 func zookeeperLocks() []Lock {
 	options := []Option{
-		lasting("session", zkSession, "2s", 10*time.Millisecond),
+		ownLease(lasting("session", zkSession, "2s", 10*time.Millisecond)),
 		lasting("limit", "how long an acquire or a release may take in addition to its wait", "3s", 10*time.Millisecond),
 		word("suspend", "lost: a holder hears of a loss when the connection is lost; on: when a server says that the session has expired", "lost", "on"),
 	}

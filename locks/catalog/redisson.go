@@ -10,7 +10,7 @@ import (
 // redissonOptions are the options of all ports of Redisson's locks. Those that bring back an earlier version of Redisson
 // name it.
 var redissonOptions = []Option{
-	conforming("3s", lasting("watchdog", "lease of requests without a ttl, renewed each third of it", "30s", 3*time.Millisecond)),
+	ownLease(conforming("3s", lasting("watchdog", "lease of requests without a ttl, renewed each third of it", "30s", 3*time.Millisecond))),
 	word("renewal", "today: tried again after a failure; chained: until 3.43, over after the first", "today", "chained"),
 	onOff("notify", "tell a holder that its renewed lease is lost, which Redisson does not; off: as Redisson", "on"),
 	onOff("latch", "remember what a release answered, for when it is sent again; off: until 3.24", "on"),
