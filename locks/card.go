@@ -10,6 +10,9 @@ type Card struct {
 	Model []string
 }
 
+// Control reports whether the lock is a control: it needs no server, and its verdict shows whether lockbench works.
+func (c Card) Control() bool { return c.Family == Control }
+
 // Family says on which kind of lock service a lock runs.
 type Family string
 

@@ -27,7 +27,7 @@ func (s *Scenario) abilities() []breach {
 		})
 	}
 	for i, u := range s.Locks {
-		lock, ok := catalog.Find(u.Use)
+		lock, ok := u.Entry()
 		if !ok {
 			continue
 		}
@@ -45,7 +45,7 @@ func (s *Scenario) abilities() []breach {
 // Takes reports whether a lock can take part. For an external guest that is known only when it runs.
 func (s *Scenario) Takes(u LockUse) bool {
 	work, ok := workloads.Find(s.Workload.Name)
-	lock, found := catalog.Find(u.Use)
+	lock, found := u.Entry()
 	if !ok || !found {
 		return true
 	}

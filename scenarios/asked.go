@@ -1,13 +1,11 @@
 package scenarios
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 
-	"lockbench/locks"
 	"lockbench/locks/catalog"
 )
 
@@ -153,14 +151,7 @@ func (r rule) concerns(s *Scenario, u LockUse) bool {
 	if r.scenario != "" && r.scenario != s.Name {
 		return false
 	}
-	return r.lock == u.Name || r.lock == "" && !control(u)
-}
-
-// control reports whether a lock is a control. A lock of an earlier run is known by its name only.
-func control(u LockUse) bool {
-	name, _, _ := strings.Cut(cmp.Or(u.Use, u.Name), "/")
-	l, _ := catalog.Find(name)
-	return l.Family == locks.Control
+	return r.lock == u.Name || r.lock == "" && !u.Control()
 }
 
 // expectation returns the expectation of the rule in a scenario. If the rule compares with a lock that the scenario does

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"lockbench/checker"
-	"lockbench/locks/catalog"
 )
 
 // judgements returns all that an expectation may say: a verdict, and after `violated` perhaps a class.
@@ -31,13 +30,12 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 			}
 			// A catalog lock need not run here, because --locks can add it. If a lock could not be read, it
 			// may be the one that is meant.
-			plain, _, options := strings.Cut(name, "/")
-			_, known := catalog.Find(plain)
+			_, known := Called(name).Entry()
 			switch {
 			case slices.Contains(running, name) || !readLocks:
 			case !known:
 				r.unknown(word{name, e.key.at}, running, "no lock named %q runs in this scenario", name)
-			case options:
+			case strings.Contains(name, "/"):
 				r.lockWord(word{name, e.key.at}, "expect") // reports errors
 			}
 			expect[name] = x

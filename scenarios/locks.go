@@ -38,6 +38,27 @@ type LockUse struct {
 // Own reports whether the lock is an external guest. Its properties are known only when it runs.
 func (u LockUse) Own() bool { return u.Command != "" || u.Module != "" }
 
+// Called returns the lock with a displayed name, such as set-nx/ttl=2s, without its settings.
+func Called(name string) LockUse {
+	plain, _, _ := strings.Cut(name, "/")
+	return LockUse{Name: name, Use: plain}
+}
+
+// Entry returns the lock's entry in the catalog. A guest of the user has none.
+func (u LockUse) Entry() (catalog.Lock, bool) { return catalog.Find(u.Use) }
+
+// Control reports whether the lock is a control of the catalog.
+func (u LockUse) Control() bool {
+	entry, _ := u.Entry()
+	return entry.Control()
+}
+
+// Mutant reports whether the lock is wrong on purpose.
+func (u LockUse) Mutant() bool {
+	entry, _ := u.Entry()
+	return !u.Own() && entry.Wrong != nil
+}
+
 // ParseLocks parses the value of a flag, --locks or --lock: names with options, separated by commas, as
 // `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. Commas inside quotes are part of a command. A name in
 // own selects the scenario's lock with its settings.
@@ -186,7 +207,7 @@ func (r *reader) lockMap(item entry) LockUse {
 
 // lockSettings reads the settings of a lock. The catalog checks options of its locks; options of guests are not checked.
 func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
-	lock, _ := catalog.Find(u.Use)
+	lock, _ := u.Entry()
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
 		r.fail(list.get("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
 	}
@@ -206,7 +227,7 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 }
 
 func (r *reader) lockName(name string, at place) {
-	if _, ok := catalog.Find(name); !ok {
+	if _, ok := (LockUse{Use: name}).Entry(); !ok {
 		r.unknown(word{name, at}, sorted(catalog.All(), lockName), "no lock is named %q", name)
 	}
 }
@@ -216,7 +237,7 @@ func (r *reader) shownName(name, use string, at place) {
 	if !shownName.MatchString(name) {
 		r.fail(at, "letters, digits and . _ -", "%q cannot be a lock's name", name)
 	}
-	if _, taken := catalog.Find(name); taken && name != use {
+	if _, taken := (LockUse{Use: name}).Entry(); taken && name != use {
 		r.fail(at, "choose another one", "%q is the name of another lock", name)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockbench/locks"
-	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 )
 
@@ -125,7 +124,7 @@ func (s *Scenario) restarts() []breach {
 			continue
 		}
 		for j, u := range s.Locks {
-			if lock, _ := catalog.Find(u.Use); !u.Own() && lock.Family != locks.Majority {
+			if lock, _ := u.Entry(); !u.Own() && lock.Family != locks.Majority {
 				continue // the family of a guest is known only when it runs; it may be a majority lock
 			}
 			if ttl := s.WorkFor(u).TTL; step.For == nil || ttl == 0 || step.For.From <= ttl {

@@ -1,11 +1,9 @@
 package scenarios
 
 import (
-	"strings"
 	"time"
 
 	"lockbench/locks"
-	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/service"
 	services "lockbench/service/catalog"
@@ -192,12 +190,12 @@ func (s *Scenario) expectation(name string) (e Expectation, named bool) {
 	if e, named = s.Expect[name]; named {
 		return e, true
 	}
-	plain, _, options := strings.Cut(name, "/")
-	if e, named = s.Expect[plain]; named && options {
-		e.Of = plain
+	u := Called(name)
+	if e, named = s.Expect[u.Use]; named {
+		e.Of = u.Use
 		return e, true
 	}
-	switch l, _ := catalog.Find(plain); {
+	switch l, _ := u.Entry(); {
 	case l.Like != "":
 		e, named = s.expectation(l.Like)
 		e.Of = l.Like

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"lockbench/locks"
-	"lockbench/locks/catalog"
 )
 
 // Capacity is the number of clients and servers that a world can run for one lock.
@@ -27,7 +26,7 @@ func (s *Scenario) Within(m Capacity) error {
 	}
 	for i, u := range s.Locks {
 		var text, key string
-		lock, _ := catalog.Find(u.Use)
+		lock, _ := u.Entry()
 		n := s.ServersFor(u, lock.Service).Topology.Masters
 		at := fmt.Sprintf("locks/%d", i)
 		switch {

@@ -136,7 +136,7 @@ func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, err
 	}
 	guest := use.Own()
 	if !guest {
-		s.entry, _ = catalog.Find(use.Use) // ParseLock has found it
+		s.entry, _ = use.Entry() // ParseLock has found it
 		if s.entry.Service != "" {
 			o.Services = []string{s.entry.Service}
 		}

@@ -384,7 +384,7 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 	err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
 		runs = append(runs, r.ID())
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
-			x.Locks[0].Servers = "control"
+			x.Locks[0].Topology = locks.None
 			for i := range x.Locks {
 				if r.Scenario == "c" && !x.Locks[i].Control() {
 					x.Locks[i].Unsupported = "not here"

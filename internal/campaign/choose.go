@@ -16,7 +16,6 @@ import (
 	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
-	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -126,7 +125,7 @@ func (c *Campaign) chosen() (all Choices, err error) {
 			}
 			x := Choice{Part: r.Part, of: s}
 			for _, name := range r.Locks {
-				x.use = append(x.use, scenarios.LockUse{Name: name})
+				x.use = append(x.use, scenarios.Called(name))
 			}
 			all = append(all, x)
 		}
@@ -331,7 +330,7 @@ func newLockChoice(text string) (*lockChoice, error) {
 	}
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
-		if !strings.ContainsAny(word, "=/") && !joinsEverywhere(word) {
+		if !strings.ContainsAny(word, "=/") && !joinsEverywhere(scenarios.Called(word)) {
 			if _, err := path.Match(word, ""); err != nil {
 				return nil, wrong("--locks", fmt.Sprintf("%q is not a glob: %v", word, err), "")
 			}
@@ -367,27 +366,22 @@ func (c *lockChoice) locks(s *scenarios.Scenario) []scenarios.LockUse {
 		}
 	}
 	for _, u := range c.uses {
-		fits := u.Own() || joinsEverywhere(u.Use) && s.Takes(u) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
+		fits := u.Own() || joinsEverywhere(u) && s.Takes(u) || slices.ContainsFunc(s.Locks, func(x scenarios.LockUse) bool { return x.Use == u.Use })
 		if fits && !slices.ContainsFunc(chosen, func(x scenarios.LockUse) bool { return x.Name == u.Name }) {
 			c.used[u.Name] = true
 			chosen = append(chosen, u)
 		}
 	}
-	judged := func(u scenarios.LockUse) bool { return !isControl(u) }
+	judged := func(u scenarios.LockUse) bool { return !u.Control() }
 	if len(c.uses) > 0 && !slices.ContainsFunc(chosen, judged) {
 		return nil // a control alone shows nothing
 	}
 	return chosen
 }
 
-func isControl(u scenarios.LockUse) bool {
-	l, ok := catalog.Find(u.Use)
-	return ok && l.Family == locks.Control
-}
-
-func joinsEverywhere(name string) bool {
-	l, ok := catalog.Find(name)
-	return ok && l.JoinsEverywhere()
+func joinsEverywhere(u scenarios.LockUse) bool {
+	entry, _ := u.Entry()
+	return entry.JoinsEverywhere()
 }
 
 // unused returns the words that matched no scenario.

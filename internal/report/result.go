@@ -142,7 +142,7 @@ func (l *Lock) Title() string {
 
 // Control reports whether the lock is a control, which needs no server: no-lock must be found violated, in-process
 // and flock valid.
-func (l *Lock) Control() bool { return l.Topology == locks.None || l.Servers == "control" }
+func (l *Lock) Control() bool { return l.Topology == locks.None }
 
 // FirstFinding is the first finding of the lock's class. If there is none, because its findings were cut from
 // result.json, it is the first of all.

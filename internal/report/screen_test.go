@@ -8,6 +8,7 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/stats"
+	"lockbench/locks"
 )
 
 func screenOf(t *testing.T, s Screen) string {
@@ -167,15 +168,15 @@ func TestExitCode(t *testing.T) {
 
 func TestFirstViolation(t *testing.T) {
 	at := func(s float64) *float64 { return &s }
-	lock := func(name, servers string, c checker.Class, s float64) Lock {
-		return Lock{Lock: name, Servers: servers, Verdict: checker.Violated, Class: c, AsExpected: true, Figures: stats.Figures{FirstViolationS: at(s)},
+	lock := func(name string, on locks.Topology, c checker.Class, s float64) Lock {
+		return Lock{Lock: name, Topology: on, Verdict: checker.Violated, Class: c, AsExpected: true, Figures: stats.Figures{FirstViolationS: at(s)},
 			Checks: []checker.Result{{Findings: []checker.Finding{{Class: checker.StaleWrite, Event: 1}, {Class: c, Event: 3}, {Class: c, Event: 2}}}}}
 	}
 	r := &Result{Locks: []Lock{
-		lock("no-lock", "control", checker.DoubleGrant, 0.1),
-		lock("overstayed", "1 master", checker.Overstay, 0.2),
-		lock("later", "1 master", checker.DoubleGrant, 0.9),
-		lock("earlier", "1 master", checker.DoubleGrant, 0.8),
+		lock("no-lock", locks.None, checker.DoubleGrant, 0.1),
+		lock("overstayed", locks.Single, checker.Overstay, 0.2),
+		lock("later", locks.Single, checker.DoubleGrant, 0.9),
+		lock("earlier", locks.Single, checker.DoubleGrant, 0.8),
 	}}
 	l := r.FirstViolation()
 	if l == nil || l.Lock != "earlier" {

@@ -157,7 +157,7 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	case use.Use == "":
 		opener = j.Options.Opener
 	case j.Options.InProcess:
-		entry, ok := catalog.Find(use.Use)
+		entry, ok := use.Entry()
 		if !ok {
 			return nil, catalog.NotFound(use.Use)
 		}

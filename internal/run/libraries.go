@@ -20,7 +20,7 @@ import (
 func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error) {
 	served := slices.Clone(uses)
 	for i, u := range uses {
-		entry, _ := catalog.Find(u.Use)
+		entry, _ := u.Entry()
 		if u.Own() || entry.Library == nil {
 			continue
 		}

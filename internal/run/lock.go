@@ -14,7 +14,6 @@ import (
 	"lockbench/internal/report/page"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
-	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
 
@@ -30,7 +29,7 @@ func (r *runner) lock(ctx context.Context, use scenarios.LockUse, sub subject) (
 
 // judged runs one lock and judges its history. The history is nil if it could not be judged.
 func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject) (l report.Lock, h *history.History) {
-	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: onPurpose(use)}
+	l = report.Lock{Lock: use.Name, Options: use.Options, Named: use.Named, Wrong: use.Mutant()}
 	fail := func(err error) (report.Lock, *history.History) {
 		if not := (world.Unsupported{}); errors.As(err, &not) {
 			// Only the reason matters to the reader, not the place of the failure.
@@ -110,12 +109,6 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 		return fail(err)
 	}
 	return l, h
-}
-
-// onPurpose reports whether a lock is a mutant.
-func onPurpose(use scenarios.LockUse) bool {
-	l, ok := catalog.Find(use.Use)
-	return ok && !use.Own() && l.Wrong != nil
 }
 
 // subprocess runs a trial in a separate process and writes the input that replays it.

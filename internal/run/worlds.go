@@ -146,7 +146,7 @@ func servicesOf(uses []scenarios.LockUse, own string) []string {
 	var names []string
 	for _, u := range uses {
 		name := first
-		if entry, known := catalog.Find(u.Use); known {
+		if entry, known := u.Entry(); known {
 			name = entry.Service
 		} else if !u.Own() {
 			name = cmp.Or(own, first)

@@ -10,7 +10,6 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
-	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/workloads"
 )
@@ -384,7 +383,7 @@ func (c *crew) Unknown() { c.unknown() }
 // the run; a user's lock that gets here has wrong capabilities.
 func (c *crew) Unfit(err error) {
 	err = fmt.Errorf("the lock cannot do what the workload needs: %w", err)
-	if _, known := catalog.Find(c.subject.Input.Lock.Use); known {
+	if _, known := c.subject.Input.Lock.Entry(); known {
 		err = world.Unsupported{Why: err}
 	}
 	c.fail(err)

@@ -11,7 +11,6 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 	"lockbench/service"
@@ -43,7 +42,7 @@ func NewSubject(in Input, own *Opener) (*Subject, error) {
 	// A user's lock is for the first service unless it names another one.
 	sub := &Subject{Input: in, own: own != nil || use.Own(), service: services.All()[0].Name}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
-	entry, known := catalog.Find(use.Use)
+	entry, known := use.Entry()
 	if known && entry.Service != "" {
 		sub.service = entry.Service // also the service of a stock library
 	}
@@ -94,7 +93,7 @@ func (s *Subject) asks() (refused, err error) {
 				use.Name, *ttl)
 		}
 		s.ttl = 0
-	case s.Family == locks.Control && !use.Own():
+	case s.Control() && !use.Own():
 		// A lock without servers has no lease. A ttl would only add deadlines to the history that do not exist.
 		s.ttl = 0
 	}
@@ -110,7 +109,7 @@ func (s *Subject) lease() time.Duration {
 		return s.ttl
 	}
 	use := s.Input.Lock
-	entry, known := catalog.Find(use.Use)
+	entry, known := use.Entry()
 	if !known || use.Own() {
 		return 0
 	}
@@ -122,7 +121,7 @@ func (s *Subject) place() error {
 	s.Spec = world.Spec{
 		Topology: service.None, Clients: s.Input.Workload.Clients, Modules: s.client.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc,
 	}
-	if s.Family == locks.Control {
+	if s.Control() {
 		return nil
 	}
 	on, ok := services.Find(s.service)

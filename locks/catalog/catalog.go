@@ -157,7 +157,7 @@ func All() []Lock {
 
 // fill fills in what follows from the rest of an entry, and from the entries before it.
 func (l *Lock) fill(before []Lock) {
-	if l.Service == "" && l.Family != locks.Control {
+	if l.Service == "" && !l.Control() {
 		l.Service = redis.Name
 	}
 	database := l.Service == postgres.Name || l.Service == mariadb.Name
