@@ -54,7 +54,8 @@ pinned() {
 	esac
 }
 version=${VERSION:-$(pinned)}
-echo "library: $library $version${upstream:+, reported: $upstream}"
+echo "library: $library $version"
+if [ "${upstream:-}" ]; then echo "reported: $upstream"; fi
 
 # redis [ARGUMENT...] starts a redis-server on a free port of loopback. It sets port and pid.
 redis() {
@@ -76,6 +77,31 @@ redis() {
 			sleep 0.02
 		done
 		grep -q 'in use' "$log" || cannot "redis-server does not start: $(tail -n 1 "$log")"
+	done
+	cannot "no port of 20 was free"
+}
+
+# zookeeper starts a ZooKeeper server on a free port of loopback. It sets port and pid.
+zookeeper() {
+	if [ "${DOWNLOAD:-}" = only ]; then port=0 pid=0 && return; fi
+	need default-jre-headless java
+	local jar=/usr/share/java/zookeeper.jar try
+	[ -e "$jar" ] || cannot "there is no $jar (on Debian or Ubuntu: apt-get install zookeeper)"
+	for try in {1..20}; do
+		port=$((10000 + RANDOM % 20000))
+		printf '%s\n' "dataDir=$work/zookeeper-$port" clientPortAddress=127.0.0.1 "clientPort=$port" tickTime=200 admin.enableServer=false >"$work/zookeeper-$port.cfg"
+		java -Xmx96m -XX:TieredStopAtLevel=1 -Dzookeeper.preAllocSize=256 -cp "$jar:/usr/share/java/slf4j-simple.jar" \
+			org.apache.zookeeper.server.ZooKeeperServerMain "$work/zookeeper-$port.cfg" >"$work/zookeeper-$port.log" 2>&1 &
+		pid=$!
+		disown "$pid"
+		while kill -0 "$pid" 2>/dev/null; do
+			if (exec 3<>"/dev/tcp/127.0.0.1/$port" && echo srvr >&3 && grep -q 'Mode: standalone' <&3) 2>/dev/null; then
+				pids+=("$pid")
+				return
+			fi
+			sleep 0.1
+		done
+		grep -q 'in use' "$work/zookeeper-$port.log" || cannot "the ZooKeeper server does not start: $(grep -m 1 -i error "$work/zookeeper-$port.log")"
 	done
 	cannot "no port of 20 was free"
 }
