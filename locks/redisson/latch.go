@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// sweepLinger is how long latches are collected. They expire anyway, so several can be deleted at once.
-	sweepLinger  = 100 * time.Millisecond
+	// sweepLinger is how long latches are collected. They expire anyway, so several can be deleted at once. In virtual
+	// time the replies to one client come at a few fixed phases of each tenth of a millisecond. A linger of whole
+	// tenths would end at such a phase, and a latch that is added in that very instant would be deleted by this round
+	// or by the next one, at random.
+	sweepLinger  = 100*time.Millisecond + 50*time.Microsecond
 	sweepTimeout = time.Second
 	sweepMax     = 100 // latches deleted by one command
 )
