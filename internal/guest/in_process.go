@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"lockbench/locks"
 )
@@ -56,8 +57,14 @@ func (n asNoise) Write(p []byte) (int, error) {
 // Gate pauses a client in the host's own process as far as possible: while the gate is held, no request goes in and no
 // answer comes out. The zero Gate is open.
 type Gate struct {
-	mu   sync.Mutex
-	held chan struct{} // nil: open
+	// Apart, if not nil, is called between two requests that waited for the gate, such as those of two threads. In virtual
+	// time both would go in at one instant, and the lock would begin them in any order.
+	Apart func()
+
+	mu       sync.Mutex
+	held     chan struct{} // nil: open
+	released time.Time     // when it was opened last
+	passed   bool          // a request went in at that time
 }
 
 // Hold closes the gate. No message passes after it returns.
@@ -75,7 +82,7 @@ func (g *Gate) Release() {
 	defer g.mu.Unlock()
 	if g.held != nil {
 		close(g.held)
-		g.held = nil
+		g.held, g.released, g.passed = nil, time.Now(), false
 	}
 }
 
@@ -99,6 +106,21 @@ func (g *Gate) wait(done <-chan struct{}) {
 	}
 }
 
+// part lets the requests that waited for the gate go in one after the other.
+func (g *Gate) part() {
+	if g == nil || g.Apart == nil {
+		return
+	}
+	g.mu.Lock()
+	waited := time.Now().Equal(g.released)
+	second := waited && g.passed
+	g.passed = waited
+	g.mu.Unlock()
+	if second {
+		g.Apart()
+	}
+}
+
 // gated is one direction of the protocol behind a gate.
 type gated struct {
 	gate *Gate
@@ -110,6 +132,7 @@ type gated struct {
 func (g gated) Read(p []byte) (int, error) {
 	n, err := g.r.Read(p)
 	g.gate.wait(g.done)
+	g.gate.part()
 	return n, err
 }
 

@@ -112,6 +112,44 @@ func TestGate(t *testing.T) {
 	})
 }
 
+// Two threads make requests while the gate is held. The requests go in one after the other when it is released.
+func TestGateParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		begun := make(chan time.Time, 3)
+		gate := Gate{Apart: func() { time.Sleep(time.Millisecond) }}
+		conn, stop := InProcess(ctx, Hello{}, fakeLocker{acquire: func(_ context.Context, r locks.Request) (locks.Lease, error) {
+			begun <- time.Now()
+			return bounded(r.TTL), nil
+		}}.open, locks.Client{}, &gate, ConnOptions{})
+		if err := conn.Open(ctx, Request{}); err != nil {
+			t.Fatal(err)
+		}
+		gate.Hold()
+		for _, session := range []string{"3-1.1", "3-2.1"} {
+			_ = async(func() error {
+				_, err := conn.Acquire(ctx, session, locks.Request{Keys: []string{"a"}, TTL: time.Second})
+				return err
+			})
+			synctest.Wait()
+		}
+		gate.Release()
+		first, second := <-begun, <-begun
+		if !second.After(first) {
+			t.Errorf("the lock began two requests at %v", first)
+		}
+		if _, err := conn.Acquire(ctx, "3-1.2", locks.Request{Keys: []string{"a"}, TTL: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		if third := <-begun; !third.Equal(second) {
+			t.Errorf("a request after those that waited began at %v, want %v", third, second)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestNewClient(t *testing.T) {
 	draw := func(seed uint64, id int) uint64 {
 		c, err := NewClient(Request{Seed: seed, Client: id})

@@ -179,6 +179,10 @@ func (c *cluster) take(id int) error {
 func (c *cluster) startGoroutines(ctx context.Context, s world.ClientSpec, opener locks.Opener) *client {
 	seedGlobal(int64(s.Seed))
 	cl := &client{base: c.newBase(s.ID)}
+	cl.gate.Apart = func() {
+		time.Sleep(1) // out of this instant, which may be the client's own
+		c.Settle(cl.name)
+	}
 	store := c.Store()
 	store.Dial = cl.dial
 	known := locks.Client{ID: s.ID, Rand: rand.New(rand.NewPCG(s.Seed, uint64(s.ID))), Store: store, Now: cl.clock.Now}
