@@ -5,8 +5,8 @@
 //   acquire(), release()   resolve to true if it happened, false if the library says no, and throw otherwise;
 //                          release resolves to returned if the library does not tell
 //   renew(ttl)             the same; absent: unsupported
-//   end()                  when the lease ends by the library's word, on performance.now(); undefined: it is renewed
-//   lease                  the length of the renewed lease in ms
+//   end()                  when the lease ends, as the library reports it, on performance.now(); absent: it reports none
+//   renewed                the length of the lease in ms if the library renews it; else undefined
 // The wire says whether a "no" is definite: each command that the call sent has been answered.
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
@@ -33,6 +33,21 @@ class Session {
 
   constructor(name) {
     this.name = name;
+  }
+
+  // lease answers an acquire or a renewal. The client counts a lease whose end the library does not report from the answer.
+  lease(ttl, read) {
+    const { renewed, end } = this.attempt;
+    if (renewed !== undefined) return { ok: true, renewed: true, lease_ns: ns(renewed) };
+    if (end) return { ok: true, until_ns: ns(this.attempt.end() - read) };
+    this.counted = performance.now() + ttl;
+    return { ok: true };
+  }
+
+  // over tells whether the lease has ended as far as the client knows.
+  over() {
+    const { renewed, end } = this.attempt;
+    return renewed === undefined && performance.now() >= (end ? this.attempt.end() : this.counted);
   }
 
   // call runs one call of the library after the session's calls before it, and records its commands.
@@ -73,14 +88,6 @@ export function serve(name, adapter, options) {
   const sessions = new Map();
   let lock;
 
-  // granted answers an acquire or a renewal.
-  function granted(attempt, read) {
-    const end = attempt.end();
-    return end === undefined
-      ? { ok: true, renewed: true, lease_ns: ns(attempt.lease) }
-      : { ok: true, until_ns: ns(end - read) };
-  }
-
   const operations = {
     async open(r) {
       lock = await adapter.open(r.store, options);
@@ -91,7 +98,7 @@ export function serve(name, adapter, options) {
       const request = parse(r, adapter.claims);
       const session = new Session(r.session);
       sessions.set(r.session, session);
-      session.attempt = lock.attempt(request, session.wire, () => session.tell());
+      session.attempt = lock.attempt(request, () => session.tell());
       if (!(await session.call(() => session.attempt.acquire()))) {
         const answer = await session.no("taken");
         if (answer.fail) sessions.delete(r.session);
@@ -99,22 +106,20 @@ export function serve(name, adapter, options) {
       }
       session.granted = true;
       if (session.lost) setImmediate(() => session.tell()); // after the answer
-      return granted(session.attempt, read);
+      return session.lease(request.ttl, read);
     },
 
     async check(r) {
       const session = sessions.get(r.session);
-      if (!session?.granted || session.lost) return { fail: "lost" };
-      const end = session.attempt.end();
-      return end === undefined || performance.now() < end ? { ok: true } : { fail: "lost" };
+      return session?.granted && !session.lost && !session.over() ? { ok: true } : { fail: "lost" };
     },
 
     async renew(r, read) {
       const session = sessions.get(r.session);
       if (!session) return { fail: "not-held" };
-      if (!session.attempt.renew || session.attempt.end() === undefined) throw new Unsupported("the library renews it");
+      if (!session.attempt.renew || session.attempt.renewed !== undefined) throw new Unsupported("the library renews it");
       if (!(await session.call(() => session.attempt.renew(ms(r.ttl_ns))))) return session.no("not-held");
-      return granted(session.attempt, read);
+      return session.lease(ms(r.ttl_ns), read);
     },
 
     async release(r) {

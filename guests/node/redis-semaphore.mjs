@@ -5,38 +5,26 @@ import { returned } from "./protocol.mjs";
 import { connect } from "./servers.mjs";
 
 class Attempt {
-  constructor(make, { ttl, wait }, options, wire, lost) {
-    Object.assign(this, { make, ttl, wire, lease: options.lease });
-    this.options = {
+  constructor(make, { ttl, wait }, options, lost) {
+    if (!ttl) this.renewed = options.lease;
+    const own = {
       lockTimeout: ttl || options.lease,
       refreshInterval: ttl ? 0 : options.refresh || undefined,
       retryInterval: options["retry-interval"],
       onLockLost: lost,
     };
-    if (wait) this.options.acquireTimeout = wait;
-    else this.options.acquireAttemptsLimit = 1;
-    this.mutex = make(this.options);
+    if (wait) own.acquireTimeout = wait;
+    else own.acquireAttemptsLimit = 1;
+    this.mutex = make(own);
   }
 
-  async acquire() {
-    this.granted = await this.mutex.tryAcquire();
-    this.until = this.wire.began + this.ttl;
-    return this.granted;
+  acquire() {
+    return this.mutex.tryAcquire();
   }
 
   async release() {
-    if (this.granted) await this.mutex.release();
-    else await this.#abandoned();
+    await this.mutex.release();
     return returned;
-  }
-
-  // A mutex whose acquire failed sends no release. One that was acquired elsewhere does.
-  #abandoned() {
-    return this.make({ ...this.options, identifier: this.mutex.identifier, acquiredExternally: true }).release();
-  }
-
-  end() {
-    return this.ttl ? this.until : undefined;
   }
 }
 
@@ -53,8 +41,7 @@ const lock = (family, make) => ({
   async open(store, options) {
     const clients = await connect(store, options);
     return {
-      attempt: (request, wire, lost) =>
-        new Attempt((own) => make(clients, request.keys[0], own), request, options, wire, lost),
+      attempt: (request, lost) => new Attempt((own) => make(clients, request.keys[0], own), request, options, lost),
     };
   },
 });

@@ -38,12 +38,12 @@ class Leased {
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
   constructor(redlock, { keys, wait }, lease, lost) {
-    Object.assign(this, { redlock, keys, wait, lease, lost });
+    Object.assign(this, { redlock, keys, wait, renewed: lease, lost });
   }
 
   async acquire() {
     return new Promise((resolve, reject) => {
-      this.ended = this.redlock.using(this.keys, this.lease, acquiring(this.redlock, this.wait), (signal) => {
+      this.ended = this.redlock.using(this.keys, this.renewed, acquiring(this.redlock, this.wait), (signal) => {
         signal.addEventListener("abort", this.lost);
         resolve(true);
         return new Promise((finish) => (this.finish = finish));
@@ -57,8 +57,6 @@ class Extended {
     this.finish();
     return this.ended.then(() => true, refused);
   }
-
-  end() {}
 }
 
 function refused(error) {
@@ -88,7 +86,7 @@ export default {
         automaticExtensionThreshold: options["extension-threshold"],
       });
       return {
-        attempt: (request, wire, lost) =>
+        attempt: (request, lost) =>
           request.ttl ? new Leased(redlock, request) : new Extended(redlock, request, options.lease, lost),
       };
     },

@@ -6,39 +6,31 @@ import { connect } from "./servers.mjs";
 
 const nothing = () => new Error("the library returned no handle that could be released");
 
-// Leased is a lock that acquire returns. A handle says when it was granted, which is later than when the
-// servers began to count; so the lease is counted from when it was asked for.
+// Leased is a lock that acquire returns. Its handle has the time of the grant and no end.
 class Leased {
-  constructor(lock, { ttl }, wire) {
-    Object.assign(this, { lock, ttl, wire });
+  constructor(lock) {
+    this.lock = lock;
   }
 
   async acquire() {
     this.handle = await this.lock.acquire().catch(refused);
-    this.until = this.wire.began + this.ttl;
     return this.handle !== undefined;
   }
 
-  async renew(ttl) {
-    const extended = await this.lock.extend(this.handle, ttl);
-    if (extended) this.until = this.wire.began + ttl;
-    return extended;
+  renew(ttl) {
+    return this.lock.extend(this.handle, ttl);
   }
 
   async release() {
     if (!this.handle) throw nothing();
     return this.lock.release(this.handle);
   }
-
-  end() {
-    return this.until;
-  }
 }
 
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
   constructor(lock, lease, lost) {
-    Object.assign(this, { lock, lease, lost });
+    Object.assign(this, { lock, renewed: lease, lost });
   }
 
   async acquire() {
@@ -58,8 +50,6 @@ class Extended {
     await this.ended;
     return returned;
   }
-
-  end() {}
 }
 
 function refused(error) {
@@ -84,9 +74,9 @@ const lock = (family, create, retryDelay) => ({
       return locks.get(id);
     }
     return {
-      attempt({ keys: [key], ttl, wait }, wire, lost) {
+      attempt({ keys: [key], ttl, wait }, lost) {
         const lock = of(key, ttl || options.lease, wait);
-        return ttl ? new Leased(lock, { ttl }, wire) : new Extended(lock, options.lease, lost);
+        return ttl ? new Leased(lock) : new Extended(lock, options.lease, lost);
       },
     };
   },

@@ -12,17 +12,11 @@ const recording = new AsyncLocalStorage();
 // is definite only if there was an answer to each command.
 export class Wire {
   #call = { pending: 0, failed: undefined };
-  #sent = new Map(); // client -> when it was last asked for the lock
 
   // record runs a call. Commands count for the last call that had begun when they were sent.
   record(run) {
     this.#call = { pending: 0, failed: undefined };
     return recording.run(this, run);
-  }
-
-  // began is when the last try began: before the lock was asked for, or its lease extended, on the first server.
-  get began() {
-    return Math.min(...this.#sent.values());
   }
 
   // doubt is why the call's refusal is not definite, if it is not.
@@ -35,9 +29,8 @@ export class Wire {
     return call.pending > 0 ? `${call.pending} commands have no answer yet` : undefined;
   }
 
-  sent(client, command, at, reply) {
+  sent(reply) {
     const call = this.#call;
-    if (command === "set" || command === "evalsha") this.#sent.set(client, at);
     call.pending++;
     reply.then(
       () => {
@@ -59,9 +52,8 @@ function recorded(client) {
       if (typeof value !== "function") return value;
       if (!["set", "get", "eval", "evalsha", "script"].includes(name)) return value.bind(target);
       return (...args) => {
-        const at = performance.now();
         const reply = value.apply(target, args);
-        recording.getStore()?.sent(target, name, at, reply);
+        recording.getStore()?.sent(reply);
         return reply;
       };
     },

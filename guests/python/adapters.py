@@ -45,23 +45,18 @@ class RedisPy(OnRedis):
     options = {"careful": on_off("off"), "sleep": duration("100ms")}
 
     def __init__(self, clients, wire, request, options):
-        self.wire, self.ttl, self.wait = wire, request.ttl, request.wait
+        self.wire, self.wait = wire, request.wait
         # Each call has a thread of its own here, so a token must not be one of a thread.
         self.lock = Lock(clients[0], request.key, timeout=request.ttl, sleep=options["sleep"], thread_local=False)
-        self.until = None
 
     def acquire(self):
-        granted = self.lock.acquire(blocking=self.wait > 0, blocking_timeout=self.wait or None)
-        self.until = self.wire.began() + self.ttl
-        return granted
+        return self.lock.acquire(blocking=self.wait > 0, blocking_timeout=self.wait or None)
 
     def renew(self, seconds):
         try:
-            extended = self.lock.extend(seconds, replace_ttl=True)
+            return self.lock.extend(seconds, replace_ttl=True)
         except LockError:
             return False
-        self.until = self.wire.began() + seconds
-        return extended
 
     def release(self):
         try:
@@ -71,9 +66,6 @@ class RedisPy(OnRedis):
                 raise  # it does not know a lock that it was not granted
             return False
         return True
-
-    def end(self):
-        return self.until
 
 
 class PythonRedisLock(OnRedis):
@@ -85,28 +77,23 @@ class PythonRedisLock(OnRedis):
     options = {"careful": on_off("off"), "lease": duration("60s")}
 
     def __init__(self, clients, wire, request, options):
-        self.wire, self.wait = wire, request.wait
-        self.renewed = not request.ttl
-        self.lease = whole(request.ttl or options["lease"])
-        if not self.renewed and whole(self.wait) > self.lease:
+        self.wait = request.wait
+        lease = whole(request.ttl or options["lease"])
+        self.renewed = None if request.ttl else lease
+        if request.ttl and whole(self.wait) > lease:
             raise Unsupported("it waits no longer than a lease that is not renewed")
-        self.lock = redis_lock.Lock(clients[0], request.key, expire=self.lease, auto_renewal=self.renewed)
-        self.until = None
+        self.lock = redis_lock.Lock(clients[0], request.key, expire=lease, auto_renewal=not request.ttl)
 
     def acquire(self):
         if self.wait:
-            granted = self.lock.acquire(timeout=whole(self.wait))
-        else:
-            granted = self.lock.acquire(blocking=False)
-        self.until = self.wire.began() + self.lease
-        return granted
+            return self.lock.acquire(timeout=whole(self.wait))
+        return self.lock.acquire(blocking=False)
 
     def renew(self, seconds):
         try:
             self.lock.extend(expire=whole(seconds))
         except redis_lock.NotAcquired:
             return False
-        self.until = self.wire.began() + whole(seconds)
         return True
 
     def release(self):
@@ -115,9 +102,6 @@ class PythonRedisLock(OnRedis):
         except redis_lock.NotAcquired:
             return False
         return True
-
-    def end(self):
-        return None if self.renewed else self.until
 
 
 class Pottery(OnRedis):
@@ -129,14 +113,11 @@ class Pottery(OnRedis):
     options = {"careful": on_off("off")}
 
     def __init__(self, clients, wire, request, options):
-        self.wire, self.ttl, self.wait = wire, request.ttl, request.wait
+        self.wait = request.wait
         self.lock = pottery.Redlock(key=request.key, masters=set(clients), auto_release_time=request.ttl)
-        self.until = None
 
     def acquire(self):
-        granted = self.lock.acquire(timeout=self.wait) if self.wait else self.lock.acquire(blocking=False)
-        self.until = self.wire.began() + self.ttl
-        return granted
+        return self.lock.acquire(timeout=self.wait) if self.wait else self.lock.acquire(blocking=False)
 
     def renew(self, seconds):
         before = self.lock.auto_release_time
@@ -148,7 +129,6 @@ class Pottery(OnRedis):
             raise Unsupported("it extends a lock three times")
         except pottery.ExtendUnlockedLock:
             return False
-        self.until = self.wire.began() + seconds
         return True
 
     def release(self):
@@ -157,9 +137,6 @@ class Pottery(OnRedis):
         except pottery.ReleaseUnlockedLock:
             return False
         return True
-
-    def end(self):
-        return self.until
 
 
 class Sherlock(OnRedis):
@@ -171,26 +148,20 @@ class Sherlock(OnRedis):
     options = {"careful": on_off("off"), "expire": one_of("ttl", "none"), "retry-interval": duration("100ms")}
 
     def __init__(self, clients, wire, request, options):
-        self.wire, self.wait, self.lease = wire, request.wait, whole(request.ttl)
+        self.wire, self.wait = wire, request.wait
         self.lock = sherlock.RedisLock(
-            request.key, client=clients[0], expire=None if options["expire"] == "none" else self.lease,
+            request.key, client=clients[0], expire=None if options["expire"] == "none" else whole(request.ttl),
             timeout=request.wait, retry_interval=options["retry-interval"])
-        self.until = None
 
     def acquire(self):
         try:
-            granted = self.lock.acquire(blocking=self.wait > 0)
+            return self.lock.acquire(blocking=self.wait > 0)
         except sherlock.LockTimeoutException:
             return False
-        self.until = self.wire.began() + self.lease
-        return granted
 
     def renew(self, seconds):
         self.lock.expire = whole(seconds)
-        renewed = self.lock.renew()
-        if renewed:
-            self.until = self.wire.began() + whole(seconds)
-        return renewed
+        return self.lock.renew()
 
     def release(self):
         try:
@@ -200,9 +171,6 @@ class Sherlock(OnRedis):
                 raise  # it does not know a lock that it was not granted
             return False
         return True
-
-    def end(self):
-        return self.until
 
 
 class Kazoo:
@@ -217,8 +185,8 @@ class Kazoo:
 
     def __init__(self, sessions, wire, request, options, tell):
         self.wait, self.tell = request.wait, tell
-        self.lease = request.ttl or options["session"]
-        self.client = sessions.client(self.lease)
+        self.renewed = request.ttl or options["session"]
+        self.client = sessions.client(self.renewed)
         self.lock = self.client.Lock("/kazoo-" + request.key.replace("/", "%2F"))
         self.suspended = self.expired = False
 
@@ -245,9 +213,6 @@ class Kazoo:
         if self.suspended and had and not self.expired:
             raise RuntimeError("released after a SUSPENDED, and kazoo does not say whether it was held")
         return had and not self.expired
-
-    def end(self):
-        return None
 
 
 ADAPTERS = {"redis-py-pypi": RedisPy, "python-redis-lock": PythonRedisLock, "pottery": Pottery, "sherlock": Sherlock, "kazoo": Kazoo}

@@ -3,8 +3,8 @@
 An adapter is a class; an object of it is one attempt to get a lock:
   acquire(), release()  return True if it happened and False if the library says no, and raise otherwise
   renew(seconds)        the same; absent: unsupported
-  end()                 when the lease ends by the library's word, on time.monotonic(); None: it is renewed
-  lease                 the length of the renewed lease in seconds
+  renewed               the length of the lease in seconds if the library renews it; absent or None: it does not
+No library here reports when a lease ends that it does not renew, so the client counts such a lease from the answer.
 Its last argument is a function to call when the library says that the lock is lost, if the adapter claims "watched".
 The wire says whether a "no" is definite: each command that the call sent has been answered."""
 import json
@@ -53,6 +53,7 @@ class Session:
         self.wire = Wire()
         self.attempt = None
         self.granted = self.releasing = self.lost = False
+        self.end = None  # of the lease, on time.monotonic(); None: it is renewed
         self.thread = None  # of its last call
 
 
@@ -76,11 +77,11 @@ class Guest:
                 if granted.lost:
                     self.put({"notice": "lost", "session": granted.name})
 
-    def open(self, r, read):
+    def open(self, r):
         self.servers = self.adapter.connect(r["store"], self.options)
         return {"ok": True}
 
-    def acquire(self, r, read):
+    def acquire(self, r):
         session = self.sessions[r["session"]]
         request = Request(r, self.adapter.claims)
         watch = [lambda: self.tell(session)] if self.adapter.claims.get("watched") else []
@@ -90,26 +91,25 @@ class Guest:
             if "fail" in answer:
                 del self.sessions[r["session"]]
             return answer
-        return self.until(session.attempt, read)
+        return self.lease(session, request.ttl)
 
-    def check(self, r, read):
+    def check(self, r):
         session = self.sessions.get(r["session"])
         if session is None or not session.granted or session.lost:
             return {"fail": "lost"}
-        end = session.attempt.end()
-        return {"ok": True} if end is None or time.monotonic() < end else {"fail": "lost"}
+        return {"ok": True} if session.end is None or time.monotonic() < session.end else {"fail": "lost"}
 
-    def renew(self, r, read):
+    def renew(self, r):
         session = self.sessions.get(r["session"])
         if session is None:
             return {"fail": "not-held"}
-        if not hasattr(session.attempt, "renew") or session.attempt.end() is None:
+        if not hasattr(session.attempt, "renew") or session.end is None:
             raise Unsupported("the library renews it")
         if not session.attempt.renew(r["ttl_ns"] / 1e9):
             return self.no(session, "not-held")
-        return self.until(session.attempt, read)
+        return self.lease(session, r["ttl_ns"] / 1e9)
 
-    def release(self, r, read):
+    def release(self, r):
         session = self.sessions.get(r["session"])
         if session is None or session.attempt is None:
             return {"fail": "not-held"}
@@ -120,7 +120,7 @@ class Guest:
             del self.sessions[r["session"]]
         return answer
 
-    def ok(self, r, read):  # a touch does not look again
+    def ok(self, r):  # a touch does not look again
         return {"ok": True}
 
     operations = {"open": open, "acquire": acquire, "check": check, "touch": ok, "renew": renew, "release": release, "close": ok}
@@ -132,26 +132,27 @@ class Guest:
             if first and session.granted and not session.releasing:
                 self.put({"notice": "lost", "session": session.name})
 
-    def until(self, attempt, read):
+    def lease(self, session, ttl):
         """The answer to an acquire or a renewal that succeeded."""
-        end = attempt.end()
-        if end is None:
-            return {"ok": True, "renewed": True, "lease_ns": int(attempt.lease * 1e9)}
-        return {"ok": True, "until_ns": int((end - read) * 1e9)}
+        renewed = getattr(session.attempt, "renewed", None)
+        if renewed is not None:
+            return {"ok": True, "renewed": True, "lease_ns": int(renewed * 1e9)}
+        session.end = time.monotonic() + ttl
+        return {"ok": True}
 
     def no(self, session, word):
         """The answer to a refusal: the word if it is definite."""
         doubt = session.wire.doubt()
         return {"unknown": doubt} if doubt else {"fail": word}
 
-    def handle(self, r, read, session=None, before=None):
+    def handle(self, r, session=None, before=None):
         if before is not None:
             before.join()
         if session is not None:
             session.wire.begin()
         operation = self.operations.get(r["op"])
         try:
-            answer = operation(self, r, read) if operation else {"fail": "bad-request", "text": "no such operation"}
+            answer = operation(self, r) if operation else {"fail": "bad-request", "text": "no such operation"}
         except Unsupported as e:
             answer = {"fail": "unsupported", "text": str(e)}
         except BadRequest as e:
@@ -166,15 +167,14 @@ class Guest:
                   "service": getattr(self.adapter, "service", "redis"), "family": self.adapter.family,
                   "claims": self.adapter.claims, "model": ["mutex"]})
         for line in sys.stdin:
-            read = time.monotonic()  # before anything else: until_ns counts from here
             r = json.loads(line)
             if r["op"] not in ("acquire", "renew", "release"):
-                self.handle(r, read)  # short, and in order
+                self.handle(r)  # short, and in order
                 continue
             # A call waits for the calls of its session before it.
             session = self.sessions.setdefault(r["session"], Session(r["session"])) if r["op"] == "acquire" else self.sessions.get(r["session"])
             before = session.thread if session else None
-            thread = threading.Thread(target=self.handle, args=(r, read, session, before), daemon=True)
+            thread = threading.Thread(target=self.handle, args=(r, session, before), daemon=True)
             if session:
                 session.thread = thread
             thread.start()

@@ -25,16 +25,10 @@ class Wire:
     def __init__(self):
         self.changed = threading.Condition()
         self.call = Call()
-        self.asked = {}  # client -> when it was last asked for the lock
 
     def begin(self):
         with self.changed:
             self.call = Call()
-
-    def began(self):
-        """When the last try began: before the lock was asked for, or its lease extended, on the first server."""
-        with self.changed:
-            return min(self.asked.values())
 
     def silent(self):
         """Whether the call has sent nothing."""
@@ -50,14 +44,11 @@ class Wire:
                 return f"a server did not answer: {call.failed!r}"
             return f"{call.pending} commands have no answer yet" if call.pending else None
 
-    def send(self, client, command, run):
-        now = time.monotonic()
+    def send(self, run):
         with self.changed:
             call = self.call
             call.sent += 1
             call.pending += 1
-            if command in ("SET", "EVALSHA"):
-                self.asked[client] = now
         failed = None
         try:
             return run()
@@ -81,7 +72,7 @@ class Recorded(redis.Redis):
         self.wire = wire
 
     def execute_command(self, *args, **options):
-        return self.wire.send(self, args[0], lambda: super(Recorded, self).execute_command(*args, **options))
+        return self.wire.send(lambda: super(Recorded, self).execute_command(*args, **options))
 
 
 class Servers:

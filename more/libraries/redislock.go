@@ -47,7 +47,6 @@ func (l *redislockLocker) Acquire(ctx context.Context, r locks.Request) (locks.L
 		defer cancel()
 		o.RetryStrategy = redislock.LinearBackoff(l.backoff)
 	}
-	until := time.Now().Add(r.TTL)
 	lock, err := l.locks.ObtainMulti(ctx, r.Keys, r.TTL, o)
 	switch {
 	case errors.Is(err, redislock.ErrNotObtained):
@@ -55,34 +54,23 @@ func (l *redislockLocker) Acquire(ctx context.Context, r locks.Request) (locks.L
 	case err != nil: // it gives no lock with an error, so there is nothing to release
 		return nil, err
 	}
-	return &redislockLease{lock, until}, nil
+	return redislockLease{lock}, nil
 }
 
-type redislockLease struct {
-	lock  *redislock.Lock
-	until time.Time
-}
+// redislockLease reports no end: the library has only TTL, which asks the server.
+type redislockLease struct{ lock *redislock.Lock }
 
-var (
-	_ locks.Bounded = (*redislockLease)(nil)
-	_ locks.Renewer = (*redislockLease)(nil)
-)
+var _ locks.Renewer = redislockLease{}
 
-func (l *redislockLease) Until() time.Time { return l.until }
-
-func (l *redislockLease) Renew(ctx context.Context, ttl time.Duration) error {
-	until := time.Now().Add(ttl)
+func (l redislockLease) Renew(ctx context.Context, ttl time.Duration) error {
 	err := l.lock.Refresh(ctx, ttl, nil)
 	if errors.Is(err, redislock.ErrNotObtained) {
 		return locks.ErrNotHeld
 	}
-	if err == nil {
-		l.until = until
-	}
 	return err
 }
 
-func (l *redislockLease) Release(ctx context.Context) error {
+func (l redislockLease) Release(ctx context.Context) error {
 	err := l.lock.Release(ctx)
 	if errors.Is(err, redislock.ErrLockNotHeld) {
 		return locks.ErrNotHeld

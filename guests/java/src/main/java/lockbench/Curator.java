@@ -136,10 +136,8 @@ public final class Curator implements Guest.Library {
         }
 
         @Override
-        public Long grant(JsonObject answer) {
-            answer.addProperty("renewed", true);
-            answer.addProperty("lease_ns", TimeUnit.MILLISECONDS.toNanos(session));
-            return null;
+        public long renewed() {
+            return session;
         }
 
         /** release: Curator deletes its node and does not say whether it was there. Only the listener may know. */

@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Guest is lockbench's protocol (docs/guest-protocol.md) around a library whose locks belong to threads. Each
@@ -48,8 +49,14 @@ final class Guest {
         default boolean renew(long ttl) throws Exception {
             throw new UnsupportedOperationException("the library has nothing for renew");
         }
-        /** grant adds what the library says of the lease, and returns the System.nanoTime of its end, or null. */
-        Long grant(JsonObject answer);
+        /** renewed is the length of the lease in milliseconds if the library renews it, or else 0. */
+        default long renewed() {
+            return 0;
+        }
+        /** token is the fencing token of the grant, or null. */
+        default Long token() {
+            return null;
+        }
     }
 
     /** Session is a Lock in the protocol. All but held, end and lost belong to its thread. */
@@ -58,7 +65,7 @@ final class Guest {
         Lock lock;
         boolean owned, ended, lost;
         volatile boolean held;
-        volatile Long end;
+        volatile Long end; // of the lease, as System.nanoTime; null: it is renewed
     }
 
     private final PrintStream out;
@@ -78,11 +85,10 @@ final class Guest {
         say(library.hello());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = in.readLine()) != null; ) {
-            long read = System.nanoTime();
             JsonObject request = JsonParser.parseString(line).getAsJsonObject(), answer = new JsonObject();
             answer.add("id", request.get("id"));
             try {
-                handle(request, answer, read);
+                handle(request, answer);
                 continue;
             } catch (UnsupportedOperationException | IllegalArgumentException e) {
                 answer.addProperty("fail", e instanceof IllegalArgumentException ? "bad-request" : "unsupported");
@@ -103,7 +109,7 @@ final class Guest {
         out.flush();
     }
 
-    private void handle(JsonObject request, JsonObject answer, long read) throws Exception {
+    private void handle(JsonObject request, JsonObject answer) throws Exception {
         String op = text(request, "op");
         Session s = sessions.get(text(request, "session"));
         check(s != null || !List.of("check", "touch", "release", "renew").contains(op), "unknown session");
@@ -113,7 +119,7 @@ final class Guest {
                 opened = true;
                 break;
             case "acquire":
-                acquire(request, answer, read);
+                acquire(request, answer);
                 return;
             case "check":
                 if (!s.held || s.end != null && System.nanoTime() - s.end >= 0) {
@@ -124,7 +130,7 @@ final class Guest {
                 break;
             case "renew":
                 long ttl = millis(request, "ttl_ns");
-                s.thread.execute(() -> renew(s, ttl, answer, read));
+                s.thread.execute(() -> renew(s, ttl, answer));
                 return;
             case "release":
                 s.thread.execute(() -> release(s, answer));
@@ -154,7 +160,7 @@ final class Guest {
         if (!right) throw new IllegalArgumentException(text);
     }
 
-    private void acquire(JsonObject request, JsonObject answer, long read) {
+    private void acquire(JsonObject request, JsonObject answer) {
         Ask ask = new Ask();
         String key = text(request, "key"), name = text(request, "session"), mode = text(request, "mode"), owner = text(request, "owner");
         if (request.has("keys")) request.getAsJsonArray("keys").forEach(k -> ask.keys.add(k.getAsString()));
@@ -172,15 +178,16 @@ final class Guest {
         check(!name.isEmpty() && sessions.putIfAbsent(name, s) == null, "an acquire has a new session");
         s.thread = s.owned ? owners.computeIfAbsent(owner, o -> Executors.newSingleThreadExecutor()) : free.poll();
         s.thread = s.thread == null ? Executors.newSingleThreadExecutor() : s.thread;
-        s.thread.execute(() -> acquire(name, s, answer, read));
+        s.thread.execute(() -> acquire(name, s, ask.ttl, answer));
     }
 
-    private void acquire(String name, Session s, JsonObject answer, long read) {
+    private void acquire(String name, Session s, long ttl, JsonObject answer) {
         boolean granted = false;
         try {
             granted = s.lock.acquire();
             if (granted) {
-                granted(s, answer, read);
+                granted(s, ttl, answer);
+                if (s.lock.token() != null) answer.addProperty("token", s.lock.token());
             } else {
                 end(s);
                 answer.addProperty("fail", "taken");
@@ -195,9 +202,15 @@ final class Guest {
         }
     }
 
-    private static void granted(Session s, JsonObject answer, long read) {
-        s.end = s.lock.grant(answer);
-        if (s.end != null) answer.addProperty("until_ns", Math.max(0, s.end - read));
+    /** granted: no library here reports when a lease ends that it does not renew, so the client counts it from the answer. */
+    private static void granted(Session s, long ttl, JsonObject answer) {
+        long renewed = s.lock.renewed();
+        if (renewed > 0) {
+            answer.addProperty("renewed", true);
+            answer.addProperty("lease_ns", TimeUnit.MILLISECONDS.toNanos(renewed));
+            return;
+        }
+        s.end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ttl);
     }
 
     private synchronized void lost(String name, Session s) {
@@ -210,10 +223,10 @@ final class Guest {
         say(notice);
     }
 
-    private void renew(Session s, long ttl, JsonObject answer, long read) {
+    private void renew(Session s, long ttl, JsonObject answer) {
         try {
             if (!s.ended && s.lock.renew(ttl)) {
-                granted(s, answer, read);
+                granted(s, ttl, answer);
             } else {
                 answer.addProperty("fail", "not-held");
             }

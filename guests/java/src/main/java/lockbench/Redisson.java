@@ -241,7 +241,6 @@ public final class Redisson implements Guest.Library {
     private class Attempt implements Guest.Lock {
         final RLock lock;
         final Guest.Ask ask;
-        private long end;
 
         Attempt(RLock lock, Guest.Ask ask) {
             this.lock = lock;
@@ -250,29 +249,8 @@ public final class Redisson implements Guest.Library {
 
         @Override
         public boolean acquire() throws Exception {
-            long start = System.nanoTime();
-            if (!tryLock()) {
-                return false;
-            }
-            end = start + ask.ttl * 1_000_000;
-            // Redisson does not say when the request was sent that was granted. After a long wait the server is
-            // asked how long the lease is, as the start of the wait would say too little.
-            long asked = System.nanoTime();
-            if (ask.ttl > 0 && asked - start > ask.ttl * 100_000) {
-                try {
-                    end = Math.max(end, asked + lock.remainTimeToLive() * 1_000_000);
-                } catch (UnsupportedOperationException e) {
-                    // A lock of several has no such method.
-                }
-            }
-            return true;
-        }
-
-        boolean tryLock() throws Exception {
             if (ask.ttl > 0) {
-                // A MultiLock of 3.x that is given 0 takes it for a wait that is over, and grants leases of 0.
-                long wait = ask.wait == 0 && lock instanceof RedissonMultiLock ? -1 : ask.wait;
-                return lock.tryLock(wait, ask.ttl, TimeUnit.MILLISECONDS);
+                return lock.tryLock(ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
             }
             return ask.wait > 0 ? lock.tryLock(ask.wait, TimeUnit.MILLISECONDS) : lock.tryLock();
         }
@@ -288,13 +266,8 @@ public final class Redisson implements Guest.Library {
         }
 
         @Override
-        public Long grant(JsonObject answer) {
-            if (ask.ttl > 0) {
-                return end;
-            }
-            answer.addProperty("renewed", true);
-            answer.addProperty("lease_ns", watchdog * 1_000_000);
-            return null;
+        public long renewed() {
+            return ask.ttl > 0 ? 0 : watchdog;
         }
     }
 
@@ -307,7 +280,7 @@ public final class Redisson implements Guest.Library {
         }
 
         @Override
-        boolean tryLock() throws Exception {
+        public boolean acquire() throws Exception {
             if (ask.ttl > 0) {
                 token = call(new Class<?>[] {long.class, long.class, TimeUnit.class}, ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
             } else if (ask.wait > 0) {
@@ -327,9 +300,8 @@ public final class Redisson implements Guest.Library {
         }
 
         @Override
-        public Long grant(JsonObject answer) {
-            answer.addProperty("token", token);
-            return super.grant(answer);
+        public Long token() {
+            return token;
         }
     }
 }

@@ -2,8 +2,6 @@ package lockbench;
 
 import com.google.gson.JsonObject;
 import com.zaxxer.hikari.HikariDataSource;
-import io.lettuce.core.event.command.CommandListener;
-import io.lettuce.core.event.command.CommandStartedEvent;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -15,7 +13,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
-import javax.sql.DataSource;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
@@ -34,7 +31,6 @@ import org.springframework.integration.redis.util.RedisLockRegistry;
 import org.springframework.integration.support.locks.DistributedLock;
 import org.springframework.integration.support.locks.RenewableLockRegistry;
 import org.springframework.jdbc.core.JdbcTemplate;
-import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
@@ -50,9 +46,6 @@ public final class Spring implements Guest.Library {
     private LockProvider provider;
     private LettuceConnectionFactory redis;
     private HikariDataSource pool;
-
-    /** asked is when this thread last sent a command, or began a transaction. */
-    private final ThreadLocal<Long> asked = ThreadLocal.withInitial(System::nanoTime);
 
     private Spring(String lock, Map<String, String> options) {
         this.lock = lock;
@@ -139,12 +132,6 @@ public final class Spring implements Guest.Library {
                 LettuceClientConfiguration.builder().commandTimeout(Duration.ofMillis(millis("timeout", "60s"))).build());
         redis.afterPropertiesSet();
         redis.start();
-        redis.getRequiredNativeClient().addListener(new CommandListener() {
-            @Override
-            public void commandStarted(CommandStartedEvent event) {
-                asked.set(System.nanoTime());
-            }
-        });
         redis.getConnection().ping();
         if (shedLock) {
             provider = new RedisLockProvider.Builder(redis).safeUpdate(options.getOrDefault("safe-update", "off").equals("on")).build();
@@ -191,17 +178,10 @@ public final class Spring implements Guest.Library {
             }
             pool.addDataSourceProperty("socketTimeout", Long.toString((timeout + 999) / 1000));
         }
-        DataSource data = new DelegatingDataSource(pool) {
-            @Override
-            public Connection getConnection() throws SQLException {
-                asked.set(System.nanoTime());
-                return super.getConnection();
-            }
-        };
         table(shedLock ? SHEDLOCK : INT_LOCK);
         if (shedLock) {
             JdbcTemplateLockProvider.Configuration.Builder c =
-                    JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(new JdbcTemplate(data));
+                    JdbcTemplateLockProvider.Configuration.builder().withJdbcTemplate(new JdbcTemplate(pool));
             if (options.getOrDefault("db-time", "on").equals("on")) {
                 c.usingDbTime();
             }
@@ -211,8 +191,8 @@ public final class Spring implements Guest.Library {
             provider = new JdbcTemplateLockProvider(c.build());
             return;
         }
-        DefaultLockRepository repository = new DefaultLockRepository(data);
-        repository.setTransactionManager(new JdbcTransactionManager(data));
+        DefaultLockRepository repository = new DefaultLockRepository(pool);
+        repository.setTransactionManager(new JdbcTransactionManager(pool));
         repository.afterPropertiesSet();
         repository.afterSingletonsInstantiated();
         repository.start();
@@ -264,39 +244,15 @@ public final class Spring implements Guest.Library {
         }
     }
 
-    /** Attempt is one of either library. A lease begins when its last request was sent, as the libraries do not say. */
-    private abstract class Attempt implements Guest.Lock {
-        final Guest.Ask ask;
-        private long end;
-
-        Attempt(Guest.Ask ask) {
-            this.ask = ask;
-        }
-
-        boolean granted(boolean yes, long ttl) {
-            end = asked.get() + TimeUnit.MILLISECONDS.toNanos(ttl);
-            return yes;
-        }
-
-        @Override
-        public Long grant(JsonObject answer) {
-            if (ask.ttl > 0) {
-                return end;
-            }
-            answer.addProperty("renewed", true);
-            answer.addProperty("lease_ns", TimeUnit.MILLISECONDS.toNanos(millis("lease", "60s")));
-            return null;
-        }
-    }
-
     /** Registered is a lock of a registry of Spring Integration. */
-    private final class Registered extends Attempt {
+    private final class Registered implements Guest.Lock {
+        private final Guest.Ask ask;
         private final RenewableLockRegistry<DistributedLock> of;
         private final String key;
         private final DistributedLock lock;
 
         Registered(Guest.Ask ask) {
-            super(ask);
+            this.ask = ask;
             of = ask.ttl > 0 ? registry : renewing;
             key = ask.keys.get(0);
             lock = of.obtain(key);
@@ -305,9 +261,14 @@ public final class Spring implements Guest.Library {
         @Override
         public boolean acquire() throws Exception {
             if (ask.ttl > 0) {
-                return granted(lock.tryLock(Duration.ofMillis(ask.wait), Duration.ofMillis(ask.ttl)), ask.ttl);
+                return lock.tryLock(Duration.ofMillis(ask.wait), Duration.ofMillis(ask.ttl));
             }
             return lock.tryLock(ask.wait, TimeUnit.MILLISECONDS);
+        }
+
+        @Override
+        public long renewed() {
+            return ask.ttl > 0 ? 0 : millis("lease", "60s");
         }
 
         @Override
@@ -317,7 +278,7 @@ public final class Spring implements Guest.Library {
             } catch (IllegalStateException e) { // "could not renew": the store has another holder, or none
                 return false;
             }
-            return granted(true, ttl);
+            return true;
         }
 
         @Override
@@ -332,26 +293,27 @@ public final class Spring implements Guest.Library {
     }
 
     /** Provided is a lock of ShedLock. Its unlock does not say whether it was held. */
-    private final class Provided extends Attempt {
+    private final class Provided implements Guest.Lock {
+        private final Guest.Ask ask;
         private SimpleLock lock;
 
         Provided(Guest.Ask ask) {
-            super(ask);
+            this.ask = ask;
         }
 
-        private boolean got(Optional<SimpleLock> answer, long ttl) {
+        private boolean got(Optional<SimpleLock> answer) {
             answer.ifPresent(l -> lock = l);
-            return granted(answer.isPresent(), ttl);
+            return answer.isPresent();
         }
 
         @Override
         public boolean acquire() {
-            return got(provider.lock(new LockConfiguration(Instant.now(), ask.keys.get(0), Duration.ofMillis(ask.ttl), Duration.ZERO)), ask.ttl);
+            return got(provider.lock(new LockConfiguration(Instant.now(), ask.keys.get(0), Duration.ofMillis(ask.ttl), Duration.ZERO)));
         }
 
         @Override
         public boolean renew(long ttl) {
-            return got(lock.extend(Duration.ofMillis(ttl), Duration.ZERO), ttl);
+            return got(lock.extend(Duration.ofMillis(ttl), Duration.ZERO));
         }
 
         @Override
