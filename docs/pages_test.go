@@ -43,6 +43,7 @@ var blocks = []block{
 	{"reference/formats.md", "result", resultFields},
 	{"locks.md", "locks", lockRows},
 	{"libraries.md", "libraries", libraryRows},
+	{"libraries.md", "adds", addedRows},
 	{"conformance.md", "rules", ruleRows},
 	{"guest-protocol.md", "endpoints", endpointRows},
 	{"services.md", "services", serviceRows},
@@ -168,6 +169,41 @@ func libraryRows(t *testing.T) string {
 		rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, l.Library.Version, sim})
 	}
 	return table([]string{"library", "runs on", "", "version", "in `sim`"}, rows)
+}
+
+// added is a comment of an adapter that states something that the adapter adds to some libraries.
+var added = regexp.MustCompile(`(?m)^\s*(?://|#|\*)\s+adds ([\w*, -]+): (.+)$`)
+
+// addedRows has a row for each thing that adapters add to libraries, from the comments of the adapters.
+func addedRows(t *testing.T) string {
+	var rows [][]string
+	for _, root := range []string{"../guests", "../more/libraries"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !slices.Contains([]string{".java", ".mjs", ".py", ".rs", ".go"}, filepath.Ext(path)) {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range added.FindAllStringSubmatch(string(text), -1) {
+				names := strings.Split(found[1], ", ")
+				for i, name := range names {
+					if !slices.ContainsFunc(catalog.All(), func(l catalog.Lock) bool {
+						matched, err := filepath.Match(name, l.Name)
+						return err == nil && matched && l.Library != nil
+					}) {
+						t.Errorf("%s: %s is not a library", path, name)
+					}
+					names[i] = "`" + name + "`"
+				}
+				rows = append(rows, []string{strings.Join(names, ", "), found[2]})
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	return table([]string{"libraries", "what the adapter adds"}, rows)
 }
 
 // runsOn names the service of a lock and the topologies of the service on which it runs.

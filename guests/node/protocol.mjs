@@ -57,6 +57,7 @@ class Session {
     return result;
   }
 
+  // adds node-*, redis-semaphore*, redlock-universal*: a refusal is unknown if a command of the call was not answered
   // no answers a refusal: the word if it is definite.
   async no(word) {
     const doubt = await this.wire.doubt();

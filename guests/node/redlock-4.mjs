@@ -5,7 +5,7 @@ import { duration, onOff, share, version } from "./options.mjs";
 import { connect } from "./servers.mjs";
 
 class Attempt {
-  // The library waits by a number of retries, so a wait is as many as fit in it.
+  // adds node-redlock-4: the library waits by a number of retries, so a wait is as many as fit in it
   constructor(clients, options, { keys, ttl, wait }) {
     this.keys = keys;
     this.ttl = ttl;

@@ -4,7 +4,7 @@ import Redlock, { ExecutionError } from "redlock-5";
 import { count, duration, onOff, share, version } from "./options.mjs";
 import { connect } from "./servers.mjs";
 
-// The library waits by a number of retries, so a wait is as many as fit in it.
+// adds node-redlock-5: the library waits by a number of retries, so a wait is as many as fit in it
 const acquiring = (redlock, wait) => ({ retryCount: Math.ceil(wait / redlock.settings.retryDelay) });
 
 // Leased is a lock that acquire returns.

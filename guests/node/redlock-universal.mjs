@@ -67,7 +67,7 @@ const lock = (family, create, retryDelay) => ({
     function of(key, ttl, wait) {
       const id = JSON.stringify([key, ttl, wait]);
       if (!locks.has(id)) {
-        // The library waits by a number of retries, so a wait is as many as fit in it.
+        // adds redlock-universal*: the library waits by a number of retries, so a wait is as many as fit in it
         const retryAttempts = Math.ceil(wait / options["retry-delay"]);
         locks.set(id, create(adapters, { key, ttl, retryAttempts, retryDelay: options["retry-delay"] }));
       }

@@ -60,6 +60,7 @@ function recorded(client) {
   });
 }
 
+// adds node-*, redis-semaphore*, redlock-universal*: clients of ioredis with its defaults, unless careful=on
 // With careful, a command has a second for its answer and is not sent again. The rest is the default of
 // ioredis, which sends commands again after a lost connection, and has no limit for an answer.
 const careful = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, commandTimeout: 1000 };

@@ -23,6 +23,7 @@ def versions(package):
     return f"{package} {version(package)} on redis-py {version('redis')}"
 
 
+# adds python-redis-lock, sherlock: leases are rounded up to whole seconds, which the libraries take
 def whole(seconds):
     """A library that takes whole seconds gets the next one."""
     return math.ceil(seconds)
@@ -46,7 +47,7 @@ class RedisPy(OnRedis):
 
     def __init__(self, clients, wire, request, options):
         self.wire, self.wait = wire, request.wait
-        # Each call has a thread of its own here, so a token must not be one of a thread.
+        # adds redis-py-pypi: thread_local=False, because each call has a thread of its own
         self.lock = Lock(clients[0], request.key, timeout=request.ttl, sleep=options["sleep"], thread_local=False)
 
     def acquire(self):
@@ -120,6 +121,7 @@ class Pottery(OnRedis):
         return self.lock.acquire(timeout=self.wait) if self.wait else self.lock.acquire(blocking=False)
 
     def renew(self, seconds):
+        # adds pottery: a renewal sets auto_release_time, because extend takes no lease
         before = self.lock.auto_release_time
         self.lock.auto_release_time = seconds
         try:
@@ -200,8 +202,8 @@ class Kazoo:
             self.client.add_listener(self.listen)
         return granted
 
+    # adds kazoo: without a connection a lock counts as lost, as kazoo advises
     def listen(self, state):
-        """Without a connection a lock counts as lost, as kazoo advises."""
         if state in ("SUSPENDED", "LOST"):
             self.suspended, self.expired = True, self.expired or state == "LOST"
             self.tell()
@@ -209,7 +211,7 @@ class Kazoo:
     def release(self):
         had = self.lock.release()
         self.client.remove_listener(self.listen)
-        # It deletes a node and does not say whether that was there; False: it knows of none.
+        # adds kazoo: a release after a lost connection has an unknown outcome, because kazoo does not report it
         if self.suspended and had and not self.expired:
             raise RuntimeError("released after a SUSPENDED, and kazoo does not say whether it was held")
         return had and not self.expired

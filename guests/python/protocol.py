@@ -140,6 +140,7 @@ class Guest:
         session.end = time.monotonic() + ttl
         return {"ok": True}
 
+    # adds redis-py-pypi, python-redis-lock, pottery, sherlock: a refusal is unknown if a command of the call was not answered
     def no(self, session, word):
         """The answer to a refusal: the word if it is definite."""
         doubt = session.wire.doubt()

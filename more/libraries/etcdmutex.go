@@ -69,7 +69,7 @@ func (l *etcdLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 	if ttl == 0 {
 		ttl = l.settings.session
 	}
-	// Sessions have a ttl in whole seconds.
+	// adds etcd-mutex: a session for each attempt, with the lease rounded up to whole seconds; and option limit for each call
 	ttl = (ttl + time.Second - 1).Truncate(time.Second)
 	session, err := l.session(ctx, ttl)
 	if err != nil {

@@ -45,6 +45,7 @@ func (l *redislockLocker) Acquire(ctx context.Context, r locks.Request) (locks.L
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.Wait)
 		defer cancel()
+		// adds redislock: LinearBackoff and a context that ends with the wait, because Obtain tries once
 		o.RetryStrategy = redislock.LinearBackoff(l.backoff)
 	}
 	lock, err := l.locks.ObtainMulti(ctx, r.Keys, r.TTL, o)

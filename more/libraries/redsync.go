@@ -89,6 +89,7 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 	tries := 1
 	if r.Wait > 0 {
 		tries = l.tries
+		// adds redsync*: a context that ends with the wait
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.Wait)
 		defer cancel()

@@ -62,7 +62,7 @@ async fn acquire(mut locks: LockManager, r: &Value, delay: u64, session: &mut Se
     let Some(key) = r["key"].as_str().filter(|key| !key.is_empty()) else {
         return json!({"fail": "bad-request", "text": "a lock has a name"});
     };
-    // The library waits by a number of retries, after pauses of half of the delay on average.
+    // adds rslock: the library waits by a number of retries, so a wait is as many as fit in it on average
     locks.set_retry(1 + (2 * wait.as_millis() as u64).div_ceil(delay) as u32, Duration::from_millis(delay));
     match locks.lock(key, ttl).await {
         Ok(lock) => granted(session, lock, read),

@@ -114,7 +114,7 @@ public final class Curator implements Guest.Library {
             mutex = new InterProcessMutex(client, "/curator-" + ask.keys.get(0).replace("/", "%2F"));
         }
 
-        /** lost follows Curator's advice: without a connection all locks count as lost. */
+        // adds curator: without a connection all locks count as lost, as Curator advises (listener=on)
         void lost(CuratorFramework of, boolean session) {
             if (of != client || !granted) {
                 return;
@@ -140,7 +140,7 @@ public final class Curator implements Guest.Library {
             return session;
         }
 
-        /** release: Curator deletes its node and does not say whether it was there. Only the listener may know. */
+        // adds curator: a release after a lost connection has an unknown outcome, because Curator does not report it
         @Override
         public boolean release() throws Exception {
             try {

@@ -139,6 +139,7 @@ public final class Spring implements Guest.Library {
         }
         RedisLockRegistry.RedisLockType type = options.getOrDefault("type", "spin").equals("spin")
                 ? RedisLockRegistry.RedisLockType.SPIN_LOCK : RedisLockRegistry.RedisLockType.PUB_SUB_LOCK;
+        // adds spring-redis: a second registry with a scheduler, whose locks are renewed, because a registry has one lease
         RedisLockRegistry bounded = new RedisLockRegistry(redis, "lockbench");
         RedisLockRegistry watched = new RedisLockRegistry(redis, "lockbench", Duration.ofMillis(millis("lease", "60s")));
         ThreadPoolTaskScheduler scheduler = new ThreadPoolTaskScheduler();
@@ -199,7 +200,7 @@ public final class Spring implements Guest.Library {
         registry = new JdbcLockRegistry(repository);
     }
 
-    /** The tables are those of the libraries' documentation. DATETIME(6) of MariaDB is TIMESTAMP of PostgreSQL. */
+    // adds spring-jdbc*, shedlock-jdbc*: the tables of the documentation (DATETIME(6) for TIMESTAMP in MariaDB), and a pool of HikariCP
     private static final String INT_LOCK = "CREATE TABLE IF NOT EXISTS INT_LOCK (LOCK_KEY CHAR(36) NOT NULL, REGION VARCHAR(100) NOT NULL, "
             + "CLIENT_ID CHAR(36), CREATED_DATE %1$s NOT NULL, EXPIRED_AFTER %1$s NOT NULL, constraint INT_LOCK_PK primary key (LOCK_KEY, REGION))";
     private static final String SHEDLOCK = "CREATE TABLE IF NOT EXISTS shedlock (name VARCHAR(64) NOT NULL, lock_until %1$s NOT NULL, "
