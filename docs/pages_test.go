@@ -730,6 +730,19 @@ func TestFindingsHaveOneForm(t *testing.T) {
 	}
 }
 
+// TestScenariosOfFindings reads the scenarios that belong to a report.
+func TestScenariosOfFindings(t *testing.T) {
+	files, err := filepath.Glob("findings/repro/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %q, %v", files, err)
+	}
+	for _, file := range files {
+		if _, err := scenarios.ReadFile(file); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // formProblems returns what a report of a finding lacks.
 func formProblems(text string) (problems []string) {
 	sections := strings.Split(text, "\n## ")

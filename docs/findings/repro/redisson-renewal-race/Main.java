@@ -80,8 +80,7 @@ public class Main {
 		for (int n = from.read(buffer); n >= 0; n = from.read(buffer)) {
 			boolean hold;
 			synchronized (renewal) {
-				if (requests && renewing.getCount() > 0
-						&& new String(buffer, 0, n, StandardCharsets.ISO_8859_1).contains("table.insert(result, 1)")) {
+				if (requests && renewing.getCount() > 0 && renews(new String(buffer, 0, n, StandardCharsets.ISO_8859_1))) {
 					renewal[0] = true;
 					renewing.countDown();
 				}
@@ -96,6 +95,11 @@ public class Main {
 			to.write(buffer, 0, n);
 			to.flush();
 		}
+	}
+
+	/** A renewal checks the owner and sets the lease, and does not count, as scripts of lock and unlock do. */
+	static boolean renews(String request) {
+		return request.contains("hexists") && request.contains("pexpire") && !request.contains("hincrby");
 	}
 
 	interface Task {
