@@ -31,11 +31,11 @@ func (s *Scenario) abilities() []breach {
 		if !ok {
 			continue
 		}
-		if why := s.unfit(u, lock, work); why != "" {
+		if why := s.unfit(u, lock); why != "" {
 			list = append(list, breach{
 				at:   []string{fmt.Sprintf("locks/%d", i), "locks"},
 				text: fmt.Sprintf("%s cannot take part: %s", u.Name, why),
-				hint: s.fitting(u, lock.Family, work),
+				hint: s.fitting(u, lock.Family),
 			})
 		}
 	}
@@ -44,41 +44,29 @@ func (s *Scenario) abilities() []breach {
 
 // Takes reports whether a lock can take part. For an external guest that is known only when it runs.
 func (s *Scenario) Takes(u LockUse) bool {
-	work, ok := workloads.Find(s.Workload.Name)
+	_, known := workloads.Find(s.Workload.Name)
 	lock, found := u.Entry()
-	if !ok || !found {
-		return true
-	}
-	return s.unfit(u, lock, work) == ""
+	return !known || !found || s.unfit(u, lock) == ""
 }
 
-// unfit returns the reason why a lock with the settings of u cannot take part, or "".
-func (s *Scenario) unfit(u LockUse, l catalog.Lock, work workloads.Entry) string {
-	w, t := s.WorkFor(u), s.ServersFor(u, l.Service).Topology
-	p, on := workloads.Params{TTL: w.TTL, Wait: w.Wait}, t.SingleStore
-	if l.Claims.Leaseless() {
-		p.TTL = 0
-	}
-	switch l.Family {
-	case locks.Majority:
-		on = t.Majority
-	case locks.Control:
-		p.TTL, on = 0, locks.None
-	}
-	if err := work.Refuses(p, l.Claims); err != nil {
-		return err.Error() + ", and this lock does not offer that"
-	}
-	if !slices.Contains(l.Topologies, on) {
-		return fmt.Sprintf("the scenario puts it on %s, and it runs on %s", on, strings.Join(names(l.Topologies, plain), ", "))
+// unfit returns the reason why a lock with the settings of u cannot take part, or "". A lock with a ttl that it cannot have
+// is fit: its row of the result reports the ttl.
+func (s *Scenario) unfit(u LockUse, l catalog.Lock) string {
+	role, _ := s.RoleOf(u, l.Card, l.Service)
+	switch {
+	case role.Refused != nil:
+		return role.Refused.Error() + ", and this lock does not offer that"
+	case !slices.Contains(l.Topologies, role.On):
+		return fmt.Sprintf("the scenario puts it on %s, and it runs on %s", role.On, strings.Join(names(l.Topologies, plain), ", "))
 	}
 	return ""
 }
 
 // fitting returns a hint with the locks of a family that could take part.
-func (s *Scenario) fitting(u LockUse, family locks.Family, work workloads.Entry) string {
+func (s *Scenario) fitting(u LockUse, family locks.Family) string {
 	var can []string
 	for _, l := range catalog.All() {
-		if l.Family == family && s.unfit(u, l, work) == "" {
+		if l.Family == family && s.unfit(u, l) == "" {
 			can = append(can, l.Name)
 		}
 	}

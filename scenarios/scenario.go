@@ -168,13 +168,24 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	return on
 }
 
+// of returns the name of the topology of a family.
+func (t Topology) of(f locks.Family) locks.Topology {
+	switch f {
+	case locks.Majority:
+		return t.Majority
+	case locks.Control:
+		return locks.None
+	}
+	return t.SingleStore
+}
+
 // Find returns the topology of a family on a service.
 func (t Topology) Find(f locks.Family, s *service.Service) (service.Topology, bool) {
+	found, ok := service.Find(s, t.of(f))
 	if f == locks.Majority {
-		found, ok := service.Find(s, t.Majority)
-		return found.Sized(t.Masters), ok
+		found = found.Sized(t.Masters)
 	}
-	return service.Find(s, t.SingleStore)
+	return found, ok
 }
 
 // Expectation returns the expectation for a lock, by its LockUse.Name. If the scenario does not name the lock, its entry

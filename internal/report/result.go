@@ -94,24 +94,26 @@ func (r *Result) TakeHeader(h *history.History) {
 // NewLock makes the result of one lock from its history and the judge's report. The caller sets Options, Servers,
 // Expected, AsExpected and Mismatch.
 func NewLock(h *history.History, judged checker.Report) Lock {
-	why := ""
+	l := Lock{Options: map[string]string{}}
+	l.Judge(h, judged)
+	return l
+}
+
+// Judge sets the results of the lock from its history and the judge's report.
+func (l *Lock) Judge(h *history.History, judged checker.Report) {
+	l.Lock = h.Header.Lock
+	l.Topology = locks.Topology(h.Header.Topology)
+	l.Claims = h.Header.Claims
+	l.Plan = h.Header.Plan
+	l.Verdict = judged.Verdict
+	l.Class = judged.Class
+	l.Error = judged.Broken()
+	l.Figures = stats.Measure(h, judged.Checks)
+	l.Faults = faultTimes(h)
+	l.Checks = cutFindings(judged.Checks)
+	l.Notes = notes(h)
 	if judged.Verdict == checker.Unknown {
-		why = judged.Why()
-	}
-	l := Lock{
-		Lock:     h.Header.Lock,
-		Options:  map[string]string{},
-		Topology: locks.Topology(h.Header.Topology),
-		Claims:   h.Header.Claims,
-		Verdict:  judged.Verdict,
-		Class:    judged.Class,
-		Why:      why,
-		Error:    judged.Broken(),
-		Figures:  stats.Measure(h, judged.Checks),
-		Plan:     h.Header.Plan,
-		Faults:   faultTimes(h),
-		Checks:   cutFindings(judged.Checks),
-		Notes:    notes(h),
+		l.Why = judged.Why()
 	}
 	if judged.Release == checker.Strict {
 		l.Release = judged.Release
@@ -119,7 +121,6 @@ func NewLock(h *history.History, judged checker.Report) Lock {
 	if f, found := l.FirstFinding(); found && l.Verdict == checker.Violated {
 		l.Counterexample = NewCounterexample(h, f, judged)
 	}
-	return l
 }
 
 // notes returns what the run noted at its end.

@@ -97,10 +97,8 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 		// If the run failed before its history began, err is the cause of judgeErr.
 		return fail(cmp.Or(err, judgeErr))
 	}
-	options, servers, named, wrong := l.Options, l.Servers, l.Named, l.Wrong
-	l = report.NewLock(h, judged)
+	l.Judge(h, judged)
 	draw(r.bundle, h, &l, log.Say)
-	l.Options, l.Servers, l.Named, l.Wrong = options, servers, named, wrong
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
 		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name)

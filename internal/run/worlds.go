@@ -139,19 +139,12 @@ func noWorld(name string, all []world.World) error {
 	return &scenarios.Error{File: "--world", Text: fmt.Sprintf("no world is called %q", name), Hint: catalog.DidYouMean(name, names)}
 }
 
-// servicesOf returns the services of the locks. own is the service of the caller's own lock; it and the service of guests,
-// which is not known before they run, default to the first service. The result is nil if no lock needs a service.
+// servicesOf returns the services of the locks. own is the service of the caller's own lock. The result is nil if no lock
+// needs a service.
 func servicesOf(uses []scenarios.LockUse, own string) []string {
-	first := services.All()[0].Name
 	var names []string
 	for _, u := range uses {
-		name := first
-		if entry, known := u.Entry(); known {
-			name = entry.Service
-		} else if !u.Own() {
-			name = cmp.Or(own, first)
-		}
-		if name != "" && !slices.Contains(names, name) {
+		if name := u.Service(own); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -73,10 +73,7 @@ func (sub *Subject) meet(ctx context.Context, w world.World) error {
 	}
 	sub.Card, sub.Hello, sub.asksLibc = met.Card(), met.Hello, met.AsksLibc
 	sub.service = cmp.Or(met.Service, sub.service)
-	if err := sub.place(); err != nil {
-		return err
-	}
-	refused, err := sub.asks()
+	refused, err := sub.assign()
 	if err == nil && refused != nil {
 		err = fmt.Errorf("the guest %q cannot take part: %w, which its hello does not claim", cmp.Or(sub.client.Command, sub.client.Module), refused)
 	}

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	"lockbench/service"
 	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
@@ -39,20 +37,19 @@ type Subject struct {
 // only after [Subject.Introduce].
 func NewSubject(in Input, own *Opener) (*Subject, error) {
 	use := in.Lock
-	// A user's lock is for the first service unless it names another one.
-	sub := &Subject{Input: in, own: own != nil || use.Own(), service: services.All()[0].Name}
+	named := ""
+	if own != nil {
+		named = own.Service
+	}
+	sub := &Subject{Input: in, own: own != nil || use.Own(), service: use.Service(named)}
 	sub.client = world.ClientSpec{Lock: use.Use, Options: use.Options, Command: use.Command, Module: use.Module, Args: use.Args}
 	entry, known := use.Entry()
-	if known && entry.Service != "" {
-		sub.service = entry.Service // also the service of a stock library
-	}
 	known = known && !use.Own() // otherwise its hello decides
 	switch {
 	case own != nil:
 		sub.client.Lock, sub.client.Opener, sub.Card = use.Name, own.Open, own.Card
-		sub.service = cmp.Or(own.Service, sub.service)
 	case known:
-		sub.Card, sub.service, sub.writesTime = entry.Card, entry.Service, entry.WritesTime
+		sub.Card, sub.writesTime = entry.Card, entry.WritesTime
 		sub.client.OwnScripts = entry.Wrong != nil
 		if entry.InHarness {
 			// All clients of this run share one table; runs do not.
@@ -63,10 +60,7 @@ func NewSubject(in Input, own *Opener) (*Subject, error) {
 			sub.client.Opener = shared
 		}
 	}
-	if err := sub.place(); err != nil {
-		return nil, err
-	}
-	refused, err := sub.asks()
+	refused, err := sub.assign()
 	if err != nil {
 		return nil, err
 	}
@@ -76,31 +70,21 @@ func NewSubject(in Input, own *Opener) (*Subject, error) {
 	return sub, nil
 }
 
-// asks decides which operations the clients do, by the lock's capabilities. refused is an operation that the lock does not
-// support.
-func (s *Subject) asks() (refused, err error) {
-	w, use := s.Input.Workload, s.Input.Lock
-	work, ok := workloads.Find(w.Name)
-	if !ok {
-		return nil, fmt.Errorf("no workload is called %q", w.Name)
+// assign sets the servers of the lock and the work of its clients. refused is an operation that the lock does not offer.
+func (s *Subject) assign() (refused, err error) {
+	in := s.Input
+	role, err := (&scenarios.Scenario{Servers: in.Servers, Workload: in.Workload}).RoleOf(in.Lock, s.Card, s.service)
+	if err != nil {
+		return nil, err
 	}
-	s.ttl = w.TTL
-	switch {
-	case s.Claims.Leaseless():
-		// The scenario's ttl is for locks that have leases. A ttl of this lock itself is an error if it has none.
-		if ttl := use.TTL; ttl != nil && *ttl > 0 {
-			return nil, world.Unsupportedf("the locks of %s end with a connection, so it has no lease of %v; remove its ttl and it takes part",
-				use.Name, *ttl)
-		}
-		s.ttl = 0
-	case s.Control() && !use.Own():
-		// A lock without servers has no lease. A ttl would only add deadlines to the history that do not exist.
-		s.ttl = 0
+	s.Spec = world.Spec{
+		Service: role.Service, Topology: role.Topology, Settings: role.Settings, Clients: in.Workload.Clients,
+		Modules: s.client.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc,
 	}
-	p := w.Params()
-	p.TTL, s.keys = s.ttl, p.Keys
-	s.workload = work.New(p)
-	return work.Refuses(p, s.Claims), nil
+	p := in.Workload.Params()
+	p.TTL = role.TTL
+	s.ttl, s.keys, s.workload = p.TTL, p.Keys, role.Work.New(p)
+	return role.Refused, nil
 }
 
 // lease returns the length of the leases that the clients get: that of their requests, or the lock's own. 0: unknown, or there are none.
@@ -114,27 +98,6 @@ func (s *Subject) lease() time.Duration {
 		return 0
 	}
 	return entry.Lease(use.Options)
-}
-
-// place chooses the topology of the lock by its service and family.
-func (s *Subject) place() error {
-	s.Spec = world.Spec{
-		Topology: service.None, Clients: s.Input.Workload.Clients, Modules: s.client.Module != "", WritesTime: s.writesTime, AsksLibc: s.asksLibc,
-	}
-	if s.Control() {
-		return nil
-	}
-	on, ok := services.Find(s.service)
-	if !ok {
-		return fmt.Errorf("no lock service is called %q", s.service)
-	}
-	servers := (&scenarios.Scenario{Servers: s.Input.Servers}).ServersFor(s.Input.Lock, s.service)
-	topology, ok := servers.Topology.Find(s.Family, on)
-	if !ok {
-		return fmt.Errorf("%s has no topology for a lock of the family %s", s.service, s.Family)
-	}
-	s.Spec.Service, s.Spec.Topology, s.Spec.Settings = on, topology, servers.Settings
-	return nil
 }
 
 // placer is a world that already has servers, whatever the scenario asks for.
