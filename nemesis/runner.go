@@ -14,21 +14,6 @@ import (
 	"lockbench/workloads"
 )
 
-// Phase is the progress of a step, in the words of the history.
-type Phase string
-
-// The phases of a step:
-//
-//	begins ──▶ bites ──▶ heals ──▶ healed
-//	   └──────────┴────────┴─────▶ fails
-const (
-	Begins Phase = "begins"
-	Bites  Phase = "bites"
-	Heals  Phase = "heals"
-	Healed Phase = "healed"
-	Fails  Phase = "fails"
-)
-
 // undoLimit bounds one undo. An interrupted run must still heal, so the undo does not see the run's
 // cancellation.
 const undoLimit = 45 * time.Second
@@ -45,7 +30,7 @@ type Runner struct {
 	// EventLimit is how long a step waits for its event.
 	EventLimit time.Duration
 	// Note receives every phase of every step, in order.
-	Note func(p Planned, phase Phase, targets []string, text string)
+	Note func(p Planned, phase string, targets []string, text string)
 
 	claims claims
 }
@@ -112,7 +97,7 @@ func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*in
 	f := &inForce{}
 	scene.Begin = func(targets []string, text string) {
 		f.targets, f.text = targets, text
-		r.Note(p, Begins, targets, text)
+		r.Note(p, history.Begins, targets, text)
 	}
 	if p.At != nil {
 		sleep(ctx, *p.At-time.Since(start))
@@ -121,7 +106,7 @@ func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*in
 	// The clients that the trigger caught always go on.
 	defer goOn()
 	if err != nil {
-		r.Note(p, Fails, nil, fmt.Sprintf("%s: %v", p.Fault, err))
+		r.Note(p, history.Fails, nil, fmt.Sprintf("%s: %v", p.Fault, err))
 		return nil, false
 	}
 	if who != nil {
@@ -135,13 +120,13 @@ func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*in
 	undo, err := r.inject(ctx, p.Fault, scene)
 	f.undo = undo
 	if err != nil {
-		r.Note(p, Fails, f.targets, fmt.Sprintf("%s: %v", p.Fault, err))
+		r.Note(p, history.Fails, f.targets, fmt.Sprintf("%s: %v", p.Fault, err))
 		if undo == nil {
 			return nil, false
 		}
 		return f, false
 	}
-	r.Note(p, Bites, f.targets, f.text)
+	r.Note(p, history.Bites, f.targets, f.text)
 	return f, true
 }
 
@@ -223,13 +208,13 @@ func (r *Runner) heal(ctx context.Context, f *inForce) {
 	f.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 		defer cancel()
-		r.Note(f.step, Heals, f.targets, f.text)
+		r.Note(f.step, history.Heals, f.targets, f.text)
 		if err := undone(ctx, f.undo); err != nil {
 			f.err = fmt.Errorf("heal %s: %w", f.step.Fault, err)
-			r.Note(f.step, Fails, f.targets, f.err.Error())
+			r.Note(f.step, history.Fails, f.targets, f.err.Error())
 			return
 		}
-		r.Note(f.step, Healed, f.targets, f.text)
+		r.Note(f.step, history.Healed, f.targets, f.text)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/history"
 	"lockbench/locks"
 	"lockbench/workloads"
 )
@@ -32,8 +33,8 @@ func newBench(t *testing.T) *bench {
 	c := newFake(locks.Single, 0)
 	b.runner = &Runner{
 		Cluster: c, Crew: sceneOf(c).Crew, Triggers: new(Triggers), EventLimit: 20 * time.Second,
-		Note: func(p Planned, phase Phase, _ []string, text string) {
-			if phase == Fails {
+		Note: func(p Planned, phase string, _ []string, text string) {
+			if phase == history.Fails {
 				text = ": " + text
 			} else {
 				text = ""

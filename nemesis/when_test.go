@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/workloads"
 )
 
@@ -151,10 +152,10 @@ func TestEpisodeWhenIdle(t *testing.T) {
 		}
 		sleep(ctx, time.Second+50*time.Millisecond)
 		note := b.runner.Note
-		b.runner.Note = func(p Planned, phase Phase, targets []string, text string) {
+		b.runner.Note = func(p Planned, phase string, targets []string, text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if turns != 0 && (phase == Begins || phase == Bites) {
+			if turns != 0 && (phase == history.Begins || phase == history.Bites) {
 				t.Errorf("%s while %d clients are in a turn", phase, turns)
 			}
 			note(p, phase, targets, text)

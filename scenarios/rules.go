@@ -54,13 +54,13 @@ func (s *Scenario) numbers() []breach {
 		outside("workload/keys", w.Keys, 1, KeysMax),
 		outside("episodes", s.Episodes, 1, EpisodesMax),
 		outside("topology/majority/independent", s.mastersMin(), 1, math.MaxInt),
-		outside("workload/ttl", w.TTL, 0, DurationMax),
-		outside("workload/wait", w.Wait, 0, DurationMax),
-		outside("workload/hold", w.Hold.From, 0, DurationMax),
-		outside("workload/hold", w.Hold.To, 0, DurationMax),
-		outside("workload/think", w.Think.From, time.Millisecond, DurationMax),
-		outside("workload/think", w.Think.To, time.Millisecond, DurationMax),
-		outside("quiet", s.Quiet, 0, DurationMax),
+		outside("workload/ttl", w.TTL, 0, nemesis.DurationMax),
+		outside("workload/wait", w.Wait, 0, nemesis.DurationMax),
+		outside("workload/hold", w.Hold.From, 0, nemesis.DurationMax),
+		outside("workload/hold", w.Hold.To, 0, nemesis.DurationMax),
+		outside("workload/think", w.Think.From, time.Millisecond, nemesis.DurationMax),
+		outside("workload/think", w.Think.To, time.Millisecond, nemesis.DurationMax),
+		outside("quiet", s.Quiet, 0, nemesis.DurationMax),
 		outside("limit", s.Limit, time.Millisecond, RunMax))
 }
 

@@ -79,9 +79,8 @@ const (
 	EpisodesMax = 10_000
 	// KeysMax exceeds the number of keys that clients can compete for.
 	KeysMax = 10_000
-	// DurationMax limits parts of an episode, and RunMax whole runs.
-	DurationMax = nemesis.DurationMax
-	RunMax      = 30 * 24 * time.Hour
+	// RunMax limits whole runs; nemesis.DurationMax limits parts of an episode.
+	RunMax = 30 * 24 * time.Hour
 )
 
 // defaults returns a scenario with all defaults.

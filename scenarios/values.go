@@ -55,7 +55,7 @@ func inRange[T int | time.Duration](n, least, most T) error {
 }
 
 // ParseDuration parses a duration as it is written in a scenario: 250ms, 8s or 1m30s.
-func ParseDuration(text string) (time.Duration, error) { return parseUpTo(text, DurationMax) }
+func ParseDuration(text string) (time.Duration, error) { return parseUpTo(text, nemesis.DurationMax) }
 
 // parseRunTime parses a limit for whole runs.
 func parseRunTime(text string) (time.Duration, error) { return parseUpTo(text, RunMax) }

@@ -35,7 +35,7 @@ import (
 )
 
 // File is the name of the file in the folder of every campaign.
-const File = "campaign.json"
+const File = report.CampaignFile
 
 // Folder is the name of the folder of campaigns in a results folder.
 const Folder = "matrix"

@@ -263,9 +263,6 @@ func (c *Conn) DiedInClose() bool {
 	return c.died
 }
 
-// Noise returns the number of lines that were not part of the protocol.
-func (c *Conn) Noise() int { return c.Heard().Lines }
-
 // Heard returns the guest's output that is not part of the protocol.
 func (c *Conn) Heard() Noise {
 	c.mu.Lock()

@@ -100,7 +100,7 @@ func TestConnHello(t *testing.T) {
 	if err != nil || h.Name != "fake" || h.Family != "control" {
 		t.Errorf("Hello() = %+v, %v", h, err)
 	}
-	if n := s.conn.Noise(); n != 2 {
+	if n := s.conn.Heard().Lines; n != 2 {
 		t.Errorf("%d lines of noise, want 2", n)
 	}
 	s.end()
@@ -287,7 +287,7 @@ func TestConnDone(t *testing.T) {
 			if err := <-got; !errors.Is(err, locks.ErrUnconfirmed) || Definite(err) {
 				t.Errorf("err = %v, definite: %v", err, Definite(err))
 			}
-			if n := s.conn.Noise(); n != 0 {
+			if n := s.conn.Heard().Lines; n != 0 {
 				t.Errorf("%d lines of noise", n)
 			}
 			s.end()
@@ -412,7 +412,7 @@ func TestConnNoise(t *testing.T) {
 	}
 	s.say(`{"id":1,"ok":true}`) // a second answer
 	s.end()
-	if n := s.conn.Noise(); n != 8 || len(s.noise) != 8 {
+	if n := s.conn.Heard().Lines; n != 8 || len(s.noise) != 8 {
 		t.Errorf("%d lines of noise, %d heard, want 8: %q", n, len(s.noise), s.noise)
 	}
 	if len(s.warns) != 5 { // text, id, notice, hello, long: once each
@@ -459,7 +459,7 @@ func TestConnCut(t *testing.T) {
 			t.Errorf("err = %v", err)
 		}
 	}
-	if n := s.conn.Noise(); n != 0 {
+	if n := s.conn.Heard().Lines; n != 0 {
 		t.Errorf("%d lines of noise", n)
 	}
 	s.end()
@@ -493,7 +493,7 @@ func TestConnLateAnswerIsNoNoise(t *testing.T) {
 	}
 	s.say(`{"id":1,"ok":true}`)
 	s.end()
-	if s.conn.Noise() != 0 {
+	if s.conn.Heard().Lines != 0 {
 		t.Errorf("a late answer is noise: %q", s.noise)
 	}
 	if len(s.conn.late) != 0 || len(s.conn.pending) != 0 {

@@ -138,7 +138,7 @@ func TestTranscriptConn(t *testing.T) {
 			t.Errorf("%s was understood as %v", answer, err)
 		}
 	}
-	if s.conn.Noise() != 0 {
+	if s.conn.Heard().Lines != 0 {
 		t.Errorf("the transcript has noise: %q", s.noise)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	SummaryFile  = "summary.md"
 	JUnitFile    = "junit.xml"
 	HistoryFile  = "history.jsonl"
+	CampaignFile = "campaign.json"  // of a folder with several runs
 	DrawingFile  = "violation.html" // next to a history: its first violation, operation by operation
 	LogsFolder   = "logs"
 	LatestLink   = "latest"

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/shellword"
@@ -78,18 +80,17 @@ func (j *Job) Run(ctx context.Context, show func(report.Tick)) (*Outcome, error)
 	}
 	r.progress = r.newProgress(show)
 	drawn := make([]page.Lock, len(s.Locks))
-	slots := make(chan struct{}, j.Parallel)
-	var wg sync.WaitGroup
+	var running errgroup.Group
+	running.SetLimit(j.Parallel)
 	for i, use := range s.Locks {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		running.Go(func() error {
 			r.progress.lockBegins(use.Name)
 			out.Result.Locks[i], drawn[i] = r.lock(ctx, use, j.subjects[i])
 			r.progress.lockEnds(&out.Result.Locks[i])
+			return nil // a failure is part of the lock's result
 		})
 	}
-	wg.Wait()
+	_ = running.Wait()
 	r.progress.end()
 	out.Result.Interrupted = ctx.Err() != nil
 	out.Result.DurationS = time.Since(started).Seconds()

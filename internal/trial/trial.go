@@ -64,6 +64,8 @@ type Trial struct {
 	pace     pace
 	mask     *secret.Mask
 	recorder *history.Recorder
+	// grants, unknown and keyed decide when the next episode begins and ends. Only the running trial can answer that: in the
+	// simulation, waiting for a file would take real time, in which virtual time stands still.
 	grants   atomic.Int64
 	unknown  atomic.Int64 // acquires of unknown outcome
 	promoted atomic.Bool  // a fault is promoting a node
@@ -305,17 +307,17 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 }
 
 // note records a phase of a step.
-func (t *Trial) note(p nemesis.Planned, phase nemesis.Phase, targets []string, text string) {
+func (t *Trial) note(p nemesis.Planned, phase string, targets []string, text string) {
 	t.pace.step(p.ID)
 	text = t.mask.Text(text) // errors quote servers
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
-		t.promoted.Store(phase == nemesis.Begins || phase == nemesis.Bites)
+		t.promoted.Store(phase == history.Begins || phase == history.Bites)
 	}
 	e := history.Event{
 		Process: history.Nemesis, Type: history.Info, F: p.Step.Fault,
-		Step: p.ID, Targets: targets, Phase: string(phase), Text: text,
+		Step: p.ID, Targets: targets, Phase: phase, Text: text,
 	}
-	if phase == nemesis.Begins {
+	if phase == history.Begins {
 		e.Effect = p.Fault.Effects
 		triggered(&e, p)
 	}

@@ -13,9 +13,6 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// campaignFile marks the folder of a campaign. The site reads the campaign's runs, not this file.
-const campaignFile = "campaign.json"
-
 // shelf is the content of a results folder. Paths are relative to the folder, with slashes.
 type shelf struct {
 	runs      []entry  // the newest first
@@ -97,7 +94,7 @@ func (before shelf) look(root fs.FS) (shelf, error) {
 			now.runs = append(now.runs, e)
 		case isFile(root, path.Join(dir, report.PlanFile)):
 			now.open = append(now.open, dir)
-		case isFile(root, path.Join(dir, campaignFile)) && isFile(root, path.Join(dir, page.File)):
+		case isFile(root, path.Join(dir, report.CampaignFile)) && isFile(root, path.Join(dir, page.File)):
 			now.campaigns = append(now.campaigns, dir)
 			return nil
 		default:
