@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/history"
 	"lockbench/internal/seed"
 	"lockbench/internal/world"
 	"lockbench/workloads"
@@ -196,10 +197,25 @@ func (s Step) moment() string {
 	if s.Mode != nil {
 		event += " " + s.Mode.String()
 	}
+	if s.Client != "" {
+		event += " by " + s.Client
+	}
+	if s.Nth > 0 {
+		event += fmt.Sprintf(", time %d", s.Nth)
+	}
 	if s.Request == 0 {
 		return event
 	}
 	return fmt.Sprintf("%s, %d of its requests done,", event, s.Request)
+}
+
+// wanted returns the moments of clients that start the step.
+func (s Step) wanted() wanted {
+	w := wanted{event: s.When, mode: s.Mode, nth: s.Nth}
+	if s.Client != "" {
+		w.client = new(history.ParseParty(s.Client).Number)
+	}
+	return w
 }
 
 // available returns why the step cannot start in a cluster.

@@ -173,7 +173,7 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 			return hold(history.ClientParty(client).String(), p.Step.Request)
 		}
 	}
-	armed := r.Triggers.arm(p.Step.When, p.Step.Mode, hold, within)
+	armed := r.Triggers.arm(p.Step.wanted(), hold, within)
 	goOn = func() {
 		r.Triggers.disarm(armed)
 		close(armed.injected)
@@ -183,6 +183,8 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 		return &caught, goOn, nil
 	case <-ctx.Done():
 		return nil, goOn, nil
+	case <-armed.missed:
+		return nil, goOn, fmt.Errorf("the moment %q is over", p.Step.moment())
 	case <-limit:
 		return nil, goOn, fmt.Errorf("no client reached the moment %q within %s", p.Step.moment(), r.EventLimit)
 	}

@@ -19,19 +19,34 @@ type Triggers struct {
 	trying atomic.Pointer[tried]
 
 	mu    sync.Mutex
-	turns int           // clients between Begin and End
-	gate  chan struct{} // closed when turns may begin again; nil while they may
-	idle  chan struct{} // closed when no turn is under way and none may begin
+	seen  map[reached]int // how often a client has reached an event
+	turns int             // clients between Begin and End
+	gate  chan struct{}   // closed when turns may begin again; nil while they may
+	idle  chan struct{}   // closed when no turn is under way and none may begin
+}
+
+// reached is an event of one client.
+type reached struct {
+	client int
+	event  workloads.Event
+}
+
+// wanted are the moments for which a step waits.
+type wanted struct {
+	event  workloads.Event
+	mode   *locks.Mode // nil: either
+	client *int        // nil: any
+	nth    int         // of the client's moments; 0: any
 }
 
 type trigger struct {
-	event workloads.Event
-	mode  *locks.Mode // nil: either
-	hold  time.Duration
+	wanted
+	hold time.Duration
 	// within, if not nil, holds a request or reply in the middle of the operation. See
 	// [world.Cluster.HoldReply].
 	within   func(client int) world.Held
 	caught   chan caught   // takes one
+	missed   chan struct{} // closed when the only moment that the step wants is over
 	injected chan struct{} // closed when the client may go on
 }
 
@@ -57,13 +72,18 @@ func (op *tried) ends(m workloads.Moment) bool {
 	return op.armed.event != Renewing || m.Session == op.moment.Session && m.Event == workloads.Releasing
 }
 
-// wants reports whether the step starts at a moment. A renewal is expected from the grant on.
-func (t *trigger) wants(m workloads.Moment) bool {
-	event := t.event
-	if event == Renewing {
-		event = workloads.Acquired
+// first returns the event that starts the wait. A renewal is expected from the grant on.
+func (w wanted) first() workloads.Event {
+	if w.event == Renewing {
+		return workloads.Acquired
 	}
-	return event == m.Event && (t.mode == nil || *t.mode == m.Mode)
+	return w.event
+}
+
+// wants reports whether the step starts at a moment, the n-th of its kind.
+func (w wanted) wants(m workloads.Moment, n int) bool {
+	return w.first() == m.Event && (w.mode == nil || *w.mode == m.Mode) &&
+		(w.client == nil || *w.client == m.Client) && (w.nth == 0 || w.nth == n)
 }
 
 // Reached is called by a client at every event. It blocks the client for which a step waits until
@@ -73,8 +93,9 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 		close(op.over)
 		t.rearm(op.armed) // before this event is considered, which may be the next suitable one
 	}
+	n := t.count(m)
 	armed := t.armed.Load()
-	if armed == nil || !armed.wants(m) || !t.armed.CompareAndSwap(armed, nil) {
+	if armed == nil || !armed.wants(m, n) || !t.armed.CompareAndSwap(armed, nil) {
 		return 0
 	}
 	if armed.within != nil {
@@ -90,6 +111,25 @@ func (t *Triggers) Reached(ctx context.Context, m workloads.Moment) time.Duratio
 	case <-ctx.Done():
 	}
 	return armed.hold
+}
+
+// count counts a moment and returns its number among the equal moments of its client.
+func (t *Triggers) count(m workloads.Moment) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil {
+		t.seen = map[reached]int{}
+	}
+	at := reached{m.Client, m.Event}
+	t.seen[at]++
+	return t.seen[at]
+}
+
+// over reports whether the only moment that a step wants has passed.
+func (t *Triggers) over(w wanted) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return w.client != nil && w.nth > 0 && t.seen[reached{*w.client, w.first()}] >= w.nth
 }
 
 // try lets an operation run up to the request that the step wants. If it ends before, as a refusal
@@ -163,16 +203,23 @@ func (t *Triggers) still() (idle <-chan struct{}, open func()) {
 	}
 }
 
-// arm waits for the next event of the kind, or, with within, for the middle of the operation that it
-// begins. With a mode, it waits for a request of that mode.
-func (t *Triggers) arm(e workloads.Event, mode *locks.Mode, hold time.Duration, within func(int) world.Held) *trigger {
-	armed := &trigger{e, mode, hold, within, make(chan caught, 1), make(chan struct{})}
+// arm waits for the next wanted moment, or, with within, for the middle of the operation that it begins.
+func (t *Triggers) arm(w wanted, hold time.Duration, within func(int) world.Held) *trigger {
+	armed := &trigger{w, hold, within, make(chan caught, 1), make(chan struct{}), make(chan struct{})}
+	if t.over(w) {
+		close(armed.missed)
+		return armed
+	}
 	t.armed.Store(armed)
 	return armed
 }
 
-// rearm waits for the next one, unless the step has given up.
+// rearm waits for the next moment, unless the step has given up or wanted only this one.
 func (t *Triggers) rearm(armed *trigger) {
+	if t.over(armed.wanted) {
+		close(armed.missed)
+		return
+	}
 	t.armed.CompareAndSwap(nil, armed)
 	select {
 	case <-armed.injected:

@@ -16,7 +16,7 @@ import (
 func TestTriggerHoldsOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		armed := tr.arm(workloads.Checked, nil, 5*time.Second, nil)
+		armed := tr.arm(wanted{event: workloads.Checked}, 5*time.Second, nil)
 		type answer struct {
 			client int
 			hold   time.Duration
@@ -58,8 +58,8 @@ func TestTriggerHoldsOneClient(t *testing.T) {
 
 func TestTriggerDisarmed(t *testing.T) {
 	var tr Triggers
-	first := tr.arm(workloads.Acquired, nil, time.Second, nil)
-	second := tr.arm(workloads.Acquired, nil, 2*time.Second, nil)
+	first := tr.arm(wanted{event: workloads.Acquired}, time.Second, nil)
+	second := tr.arm(wanted{event: workloads.Acquired}, 2*time.Second, nil)
 	tr.disarm(first) // it is not armed any more, and must not remove the other trigger
 	close(second.injected)
 	if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired}); hold != 2*time.Second {
@@ -71,7 +71,7 @@ func TestTriggerDisarmed(t *testing.T) {
 func TestTriggerEndsWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
-		tr.arm(workloads.Acquired, nil, 0, nil)
+		tr.arm(wanted{event: workloads.Acquired}, 0, nil)
 		_, open := tr.still()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -140,7 +140,7 @@ func TestTriggerWithinAnOperation(t *testing.T) {
 		var tr Triggers
 		reached := map[int]chan struct{}{}
 		heard := map[int]int{}
-		armed := tr.arm(workloads.Acquiring, nil, 0, func(client int) world.Held {
+		armed := tr.arm(wanted{event: workloads.Acquiring}, 0, func(client int) world.Held {
 			reached[client] = make(chan struct{})
 			return fakeHeld{reached: reached[client], goOn: func() { heard[client]++ }}
 		})
@@ -180,7 +180,7 @@ func TestTriggerWithinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		gone := 0
-		armed := tr.arm(workloads.Releasing, nil, 0, func(int) world.Held {
+		armed := tr.arm(wanted{event: workloads.Releasing}, 0, func(int) world.Held {
 			return fakeHeld{reached: make(chan struct{}), goOn: func() { gone++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -201,7 +201,7 @@ func TestTriggerWithinKept(t *testing.T) {
 		var tr Triggers
 		reached := make(chan struct{})
 		went := 0
-		armed := tr.arm(workloads.Releasing, nil, 0, func(int) world.Held {
+		armed := tr.arm(wanted{event: workloads.Releasing}, 0, func(int) world.Held {
 			return fakeHeld{reached: reached, goOn: func() { went++ }}
 		})
 		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Releasing, Client: 1})
@@ -235,7 +235,7 @@ func (f fakeHeld) Lose(silent bool)         { f.lose(silent) }
 func TestTriggerOfOneMode(t *testing.T) {
 	var tr Triggers
 	shared := locks.Shared
-	armed := tr.arm(workloads.Acquired, &shared, time.Second, nil)
+	armed := tr.arm(wanted{event: workloads.Acquired, mode: &shared}, time.Second, nil)
 	close(armed.injected)
 	for _, want := range []struct {
 		mode locks.Mode
@@ -253,7 +253,7 @@ func TestTriggerRenewing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr Triggers
 		requests := map[int]chan struct{}{}
-		armed := tr.arm(Renewing, nil, 3*time.Second, func(client int) world.Held {
+		armed := tr.arm(wanted{event: Renewing}, 3*time.Second, func(client int) world.Held {
 			requests[client] = make(chan struct{})
 			return fakeHeld{reached: requests[client], goOn: func() {}}
 		})
@@ -285,5 +285,48 @@ func TestTriggerRenewing(t *testing.T) {
 			t.Error("the renewal of session 2.2 does not start the step")
 		}
 		close(armed.injected)
+	})
+}
+
+// A step may want the n-th moment of one client. It does not wait for it once that moment is over.
+func TestTriggerOfOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr Triggers
+		want := wanted{event: workloads.Acquired, client: new(1), nth: 2}
+		armed := tr.arm(want, time.Second, nil)
+		close(armed.injected)
+		for i, at := range []struct {
+			client int
+			hold   time.Duration
+		}{{0, 0}, {0, 0}, {1, 0}, {1, time.Second}, {1, 0}} {
+			if hold := tr.Reached(t.Context(), workloads.Moment{Event: workloads.Acquired, Client: at.client}); hold != at.hold {
+				t.Errorf("moment %d, of client %d: held for %v, want %v", i, at.client, hold, at.hold)
+			}
+		}
+		select {
+		case <-tr.arm(want, 0, nil).missed:
+		default:
+			t.Error("a step waits for a moment that is over")
+		}
+		want.event = workloads.Releasing
+		within := tr.arm(want, 0, func(int) world.Held {
+			return fakeHeld{reached: make(chan struct{}), goOn: func() {}}
+		})
+		for _, e := range []workloads.Event{workloads.Releasing, workloads.Released, workloads.Releasing} {
+			tr.Reached(t.Context(), workloads.Moment{Event: e, Client: 1})
+		}
+		synctest.Wait()
+		select {
+		case <-within.missed:
+			t.Error("the operation is given up before it has ended")
+		default:
+		}
+		tr.Reached(t.Context(), workloads.Moment{Event: workloads.Released, Client: 1})
+		synctest.Wait()
+		select {
+		case <-within.missed:
+		default:
+			t.Error("the operation ended without the request, and the step still waits")
+		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockbench/internal/history"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	services "lockbench/service/catalog"
@@ -93,6 +94,15 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 	}
 	if s.Mode != nil && (s.When == "" || s.When == nemesis.Idle || s.When == nemesis.Renewed) {
 		r.fail(list.get("mode").key.at, "add `when: acquiring` or another moment of a client", "`mode` is that of the request of the client that triggers the step, but no client triggers this one")
+	}
+	if s.Client != "" && (s.When == "" || s.When == nemesis.Idle || s.When == nemesis.Renewed) {
+		r.fail(list.get("client").key.at, "add `when: acquiring` or another moment of a client", "`client` is the client that triggers the step, but no client triggers this one")
+	}
+	if p := history.ParseParty(s.Client); s.Client != "" && (!p.IsClient() || p.String() != s.Client) {
+		r.fail(r.where[list.get("client").path], "clients are called client-0, client-1 and so on", "no client is named %q", s.Client)
+	}
+	if s.Nth > 0 && s.Client == "" {
+		r.fail(list.get("nth").key.at, "add `client: client-0` or another client", "`nth` counts the moments of one client")
 	}
 	if s.When == nemesis.Renewing && s.Request == 0 {
 		r.fail(list.get("when").key.at, "add `request: 1`", "`when: renewing` starts the step in the middle of a renewal")
