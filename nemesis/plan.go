@@ -148,6 +148,11 @@ func (p Plan) Concerns() bool {
 	return slices.ContainsFunc(p, func(step Planned) bool { return step.NA == "" })
 }
 
+// Counts reports whether a step names a moment by its number in the run, so that the run begins without a warm-up.
+func (p Plan) Counts() bool {
+	return slices.ContainsFunc(p, func(step Planned) bool { return step.Step.Nth > 0 })
+}
+
 // Longest returns the longest time for which a step is in effect.
 func (p Plan) Longest() time.Duration {
 	var longest time.Duration

@@ -160,7 +160,7 @@ func maskOf(w world.World) *secret.Mask {
 // header returns the header of the history: the facts about the trial that the judge needs.
 func (t *Trial) header(plan nemesis.Plan) history.Header {
 	in := t.Subject.Input
-	bounds := &history.Bounds{GrantsBefore: grantsBefore, GrantsAfter: grantsAfter, Episodes: in.Episodes}
+	bounds := &history.Bounds{GrantsBefore: t.warmth(grantsBefore), GrantsAfter: grantsAfter, Episodes: in.Episodes}
 	// A lock under test is judged only if a step of the plan applies to its servers, or if the user asked for no faults.
 	// Controls have no servers and are always judged.
 	control := t.Subject.Spec.Topology.Name == locks.None
@@ -251,10 +251,18 @@ func (t *Trial) ends(episode int) bool {
 	return t.Enough != nil && t.Enough(episode)
 }
 
+// warmth returns a number of grants before the first episode, or 0 if the plan counts moments from the beginning.
+func (t *Trial) warmth(grants int) int {
+	if t.Plan.Counts() {
+		return 0
+	}
+	return grants
+}
+
 // warm waits for the first grants. Too few are not an error here: the judge's harness check reports them.
 func (t *Trial) warm(ctx context.Context) {
 	deadline := time.Now().Add(warmLimit)
-	want := WarmGrants
+	want := t.warmth(WarmGrants)
 	if r := t.Subject.Input.Reduction; r != nil {
 		want = r.Warm
 	}
