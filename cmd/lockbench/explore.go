@@ -25,15 +25,20 @@ import (
 func newExploreCommand() *cobra.Command {
 	var lock, seeds, part, out string
 	var all, keep bool
-	var parallel int
+	var parallel, faults, rounds int
 	c := &cobra.Command{
-		Use:   "explore SCENARIO|FILE.yaml --lock LOCK --seeds A..B",
+		Use:   "explore [SCENARIO|FILE.yaml] --lock LOCK --seeds A..B|--faults K",
 		Short: "Search the simulation for a violation, and shrink it",
 		Long: `explore runs one lock through a scenario in virtual time, once for each seed. Every
 seed varies the scenario within its bounds: the times of the plan, the number of clients
 and keys, the length of holds, and the network. explore stops at the first violation, or
 counts all violations with --all. It shrinks the first one and writes it to a results
 folder, which ` + "`lockbench replay`" + ` can run again; results/latest points to it.
+
+With --faults K it draws nothing: it takes a small run with two clients, and tries every
+set of up to K faults at every step of a client. It prints the smallest set for each kind
+of harm. A second fault starts after the first one took effect, and a set that is violated
+gets no further fault.
 
 Ctrl-C ends the search early. explore then writes explored.json, with how many of its
 seeds were tried, and the smallest run of the first violation that it has found by then.
@@ -43,12 +48,23 @@ unknown or the search was interrupted, 3 the harness failed, which includes a ru
 died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
-  lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3`,
-		Args:              wants(1, 1, "a scenario"),
+  lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3
+  lockbench explore --faults 1 --lock set-nx`,
+		Args:              wants(0, 1, "a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := writableName(out); err != nil {
 				return err
+			}
+			if c.Flags().Changed("faults") {
+				x, err := sets(c, args, lock, faults, rounds, parallel)
+				if err != nil {
+					return err
+				}
+				return exploreSets(c, x, out)
+			}
+			if len(args) == 0 {
+				return usagef("explore wants a scenario, or --faults")
 			}
 			x, err := exploration(c, args[0], lock, seeds, part, parallel)
 			if err != nil {
@@ -62,6 +78,8 @@ died, 64 wrong usage.`,
 	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
 	fl.StringVar(&seeds, "seeds", "", "the seeds: one number, or a range with both ends included, such as 1..200 (required)")
 	fl.StringVar(&part, "shard", "", "I/N: run part I of N of the seeds; lockbench merge adds up the parts")
+	fl.IntVar(&faults, "faults", 0, "K: try every set of up to K faults in place of seeds")
+	fl.IntVar(&rounds, "rounds", 2, "with --faults: how often each client is granted the lock before the last fault")
 	fl.BoolVar(&all, "all", false, "continue after the first violation and count all violations")
 	fl.BoolVar(&keep, "no-shrink", false, "do not shrink the violation")
 	fl.IntVar(&parallel, "parallel", 0, "how many seeds run at once (default: the number of processors)")

@@ -39,10 +39,13 @@ func main() {
 // The process of a simulated trial keeps the default. Its parent treats every crash as a failure of the harness and quotes
 // the end of its output, which stacks of all goroutines would hide.
 func abortOnCrash(args []string) {
-	if len(args) == 0 || args[0] != simTrialName {
+	if len(args) == 0 || !simulates(args[0]) {
 		debug.SetTraceback("crash")
 	}
 }
+
+// simulates reports whether a command is a process of a simulation.
+func simulates(command string) bool { return command == simTrialName || command == simSetsName }
 
 // program runs the command and converts every ending to an exit code.
 func program(args []string) (code int) {
@@ -57,7 +60,7 @@ func program(args []string) (code int) {
 	root.SetArgs(args)
 	stdout, stderr := &screen{file: os.Stdout}, &screen{file: os.Stderr}
 	// The process of a simulated trial writes to its parent and ends when the parent is gone.
-	if len(args) == 0 || args[0] != simTrialName {
+	if len(args) == 0 || !simulates(args[0]) {
 		surviveClosedScreens()
 		root.SetOut(stdout)
 		root.SetErr(stderr)
@@ -146,6 +149,7 @@ var endings = map[string]string{
 	"doctor":        "",
 	"guest":         "",
 	simTrialName:    "",
+	simSetsName:     "",
 	sweepDockerName: "",
 }
 
@@ -200,7 +204,7 @@ Exit codes: 0 as expected, 1 not as expected (check: violated), 2 unknown,
 	group("test", "Test locks:", newRunCommand(), newMatrixCommand(), newExploreCommand(), newConformCommand())
 	group("results", "Work with results:", newCheckCommand(), newReportCommand(), newServeCommand(), newReplayCommand(), newCompareCommand(), newMergeCommand())
 	group("names", "Look around:", newListCommand(), newDoctorCommand())
-	root.AddCommand(newGuestCommand(), newSimTrialCommand(), newSweepDockerCommand()) // lockbench starts these itself
+	root.AddCommand(newGuestCommand(), newSimTrialCommand(), newSimSetsCommand(), newSweepDockerCommand()) // lockbench starts these itself
 	root.SetHelpCommandGroupID("names")
 	// An unknown command is wrong usage.
 	root.Args = func(c *cobra.Command, args []string) error {

@@ -28,9 +28,17 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	trialtest.Main(m, map[string]func() int{"broken-redlock": func() int {
-		return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
-	}})
+	trialtest.Main(m, map[string]func() int{
+		"broken-redlock": func() int {
+			return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
+		},
+		"sets": func() int {
+			if err := ServeSets(context.Background(), os.Stdin, os.Stdout, catalog.Open); err != nil {
+				return report.ExitHarness
+			}
+			return 0
+		},
+	})
 }
 
 // explore returns an exploration of one lock whose trials a command runs.

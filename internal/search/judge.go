@@ -40,12 +40,17 @@ type involved struct {
 	At     time.Duration // the time of the grant
 }
 
-// judge judges a history, whose checksum is sum.
+// judge reads and judges a history, whose checksum is sum.
 func judge(path, sum string) (*outcome, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	return judgeHistory(h, sum)
+}
+
+// judgeHistory judges a history, whose checksum is sum.
+func judgeHistory(h *history.History, sum string) (*outcome, error) {
 	judged := checker.Judge(h, checker.Options{})
 	if broken := judged.Broken(); broken != "" {
 		return nil, fmt.Errorf("the history contradicts itself, so the harness is at fault: %s", broken)

@@ -71,6 +71,19 @@ type message struct {
 // deterministic makes math/rand.Seed take effect, for libraries that draw from the global source.
 const deterministic = "randseednop=0"
 
+// LeanEnvironment returns the environment of a process that runs simulated trials. A trial has little parallelism and
+// allocates mostly short-lived memory. The history does not depend on these settings, and the environment can override
+// them.
+func LeanEnvironment(collect string) []string {
+	env := append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+deterministic, ","))
+	for _, lean := range []string{"GOMAXPROCS=1", collect, "GOMEMLIMIT=4GiB"} {
+		if name, _, _ := strings.Cut(lean, "="); os.Getenv(name) == "" {
+			env = append(env, lean)
+		}
+	}
+	return env
+}
+
 // Run runs the trial and returns the SHA-256 of its history. An error is a failure of the
 // harness. For enough see [Trial].
 func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum string, err error) {
@@ -80,19 +93,12 @@ func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum
 		return "", fmt.Errorf("run %s in a process of its own: %w", lock, err)
 	}
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
-	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+deterministic, ","))
 	collect := "GOGC=800"
 	if s.Input.Lock.Module != "" {
 		// The compiled WASM guest stays live, and eight times its size is too much memory.
 		collect = "GOGC=200"
 	}
-	for _, lean := range []string{"GOMAXPROCS=1", collect, "GOMEMLIMIT=4GiB"} {
-		// A trial has little parallelism and allocates mostly short-lived memory. The
-		// history does not depend on these settings, and the environment can override them.
-		if name, _, _ := strings.Cut(lean, "="); os.Getenv(name) == "" {
-			cmd.Env = append(cmd.Env, lean)
-		}
-	}
+	cmd.Env = LeanEnvironment(collect)
 	// An interrupt lets the process undo its faults and close the history, which is then judged.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 2 * silenceMax * beatEvery

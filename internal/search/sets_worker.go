@@ -1,0 +1,252 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/internal/history"
+	"lockbench/internal/trial"
+	"lockbench/internal/world"
+	"lockbench/internal/world/sim"
+	"lockbench/locks"
+	services "lockbench/service/catalog"
+	"lockbench/workloads"
+)
+
+// setJob is a line that a process of a search through sets reads.
+type setJob struct {
+	Input  trial.Input `json:"input"`
+	Rounds int         `json:"rounds"`
+	Faults int         `json:"faults"`
+}
+
+// setAnswer is the line that it writes for each job.
+type setAnswer struct {
+	Outcome *outcome `json:"outcome,omitempty"`
+	Points  []point  `json:"points,omitempty"`
+	// Missed is why the last fault did not start: its point did not occur.
+	Missed string `json:"missed,omitempty"`
+	// Error is a failure of the harness, Unsupported why the lock cannot be tried here.
+	Error       string `json:"error,omitempty"`
+	Unsupported string `json:"unsupported,omitempty"`
+}
+
+// ServeSets runs one set of faults after another in this process until the input ends. open returns the opener of a lock
+// by name and options.
+func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) error {
+	read, write := json.NewDecoder(in), json.NewEncoder(out)
+	w := sim.New(sim.Options{Models: services.Models(), Open: open})
+	for {
+		var job setJob
+		if err := read.Decode(&job); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a set of faults: %w", err)
+		}
+		answer := job.do(ctx, w)
+		if err := write.Encode(answer); err != nil {
+			return fmt.Errorf("write what a set of faults shows: %w", err)
+		}
+		// Libraries keep timers in pools of the process. A pool is emptied by the second collection, and a timer of one
+		// bubble must not be used in the next.
+		runtime.GC()
+		runtime.GC()
+	}
+}
+
+// do runs a set and judges its history.
+func (job setJob) do(ctx context.Context, w *sim.World) (answer setAnswer) {
+	var text bytes.Buffer
+	if err := job.Input.Do(ctx, w, nil, &text, "", func(string) {}); err != nil {
+		if not := (world.Unsupported{}); errors.As(err, &not) {
+			return setAnswer{Unsupported: not.Why.Error()}
+		}
+		return setAnswer{Error: err.Error()}
+	}
+	sum := sha256.Sum256(text.Bytes())
+	h, err := history.Read(&text)
+	if err != nil {
+		return setAnswer{Error: err.Error()}
+	}
+	if len(h.Faults) < job.Faults || job.Faults > 0 && h.Faults[job.Faults-1].Bites < 0 {
+		return setAnswer{Missed: "the last fault did not take effect"}
+	}
+	if answer.Outcome, err = judgeHistory(h, hex.EncodeToString(sum[:])); err != nil {
+		return setAnswer{Error: err.Error()}
+	}
+	answer.Points = points(h, job)
+	return answer
+}
+
+// points returns the moments of clients after the last fault took effect, until each client was granted the lock so often
+// as the search wants.
+func points(h *history.History, job setJob) []point {
+	from := -1
+	for _, f := range h.Faults {
+		from = max(from, f.Bites)
+	}
+	seen := map[point]int{}
+	granted, left := map[string]bool{}, map[int]int{}
+	clients := job.Input.Workload.Clients
+	for id := range clients {
+		left[id] = job.Rounds
+	}
+	var all []point
+	for i := range h.Events {
+		e := &h.Events[i]
+		id := int(e.Client)
+		if e.Process < 0 || id >= clients || left[id] == 0 {
+			continue
+		}
+		event, over := momentOf(e, granted), false
+		if event == "" {
+			continue
+		}
+		if event == workloads.Released {
+			left[id]--
+			over = !slices.ContainsFunc(indexes(make([]int, clients)), func(id int) bool { return left[id] > 0 })
+		}
+		at := point{Client: id, Event: event}
+		seen[at]++
+		at.Nth = seen[at]
+		if i > from {
+			all = append(all, at)
+		}
+		if over {
+			break
+		}
+	}
+	return all
+}
+
+// momentOf returns the moment of a client that an event of the history shows, or "".
+func momentOf(e *history.Event, granted map[string]bool) workloads.Event {
+	switch {
+	case e.F == history.Acquire && e.Type == history.Invoke:
+		return workloads.Acquiring
+	case e.F == history.Acquire && e.Type == history.OK:
+		granted[e.Session] = true
+		return workloads.Acquired
+	case e.F == history.Acquire && e.Type == history.Fail && e.Error == history.ErrorTaken:
+		return workloads.Waiting
+	case e.F == history.Write && e.Type == history.Invoke:
+		return workloads.Checked
+	case e.F == history.Release && e.Type == history.Invoke:
+		return workloads.Releasing
+	case e.F == history.Release && granted[e.Session]:
+		return workloads.Released
+	}
+	return ""
+}
+
+// pool is the processes of a search. A process that dies or hangs is replaced, and only its set did not run.
+type pool struct {
+	command []string
+	size    int
+	idle    chan *worker // nil: a process is to be started
+}
+
+// worker is a process that runs sets.
+type worker struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *json.Decoder
+	log *bytes.Buffer
+}
+
+// setLimit is how long a set may take. In virtual time only a lock that computes forever, or blocks the clock, takes long.
+const setLimit = time.Minute
+
+func newPool(command []string, size int) *pool {
+	p := &pool{command, size, make(chan *worker, size)}
+	for range size {
+		p.idle <- nil
+	}
+	return p
+}
+
+func (p *pool) start() (*worker, error) {
+	w := &worker{cmd: exec.Command(p.command[0], p.command[1:]...), log: new(bytes.Buffer)}
+	w.cmd.Env = trial.LeanEnvironment("GOGC=800")
+	w.cmd.Stderr = w.log
+	in, err := w.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.in, w.out = in, json.NewDecoder(out)
+	return w, w.cmd.Start()
+}
+
+// end ends a process at once.
+func (w *worker) end() {
+	if w == nil {
+		return
+	}
+	_ = w.in.Close()
+	_ = w.cmd.Process.Kill()
+	_ = w.cmd.Wait() // it was killed
+}
+
+func (p *pool) close() {
+	for range p.size {
+		(<-p.idle).end()
+	}
+}
+
+// try runs a set in a process.
+func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error) {
+	w := <-p.idle
+	defer func() {
+		if err != nil {
+			w = nil // the next set starts another one
+		}
+		p.idle <- w
+	}()
+	if w == nil {
+		if w, err = p.start(); err != nil {
+			return answer, fmt.Errorf("start the process that runs sets of faults: %w", err)
+		}
+	}
+	answered := make(chan error, 1)
+	go func() {
+		err := json.NewEncoder(w.in).Encode(job)
+		if err == nil {
+			err = w.out.Decode(&answer)
+		}
+		answered <- err
+	}()
+	limit := time.NewTimer(setLimit)
+	defer limit.Stop()
+	give := func(why error) (setAnswer, error) {
+		w.end()
+		<-answered // the process has ended
+		return setAnswer{}, why
+	}
+	select {
+	case err = <-answered:
+		if err != nil {
+			w.end()
+			err = fmt.Errorf("the process that ran the set ended: %.300s", strings.TrimSpace(w.log.String()))
+		}
+		return answer, err
+	case <-ctx.Done():
+		return give(context.Cause(ctx))
+	case <-limit.C:
+		return give(fmt.Errorf("virtual time stood still for %v", setLimit))
+	}
+}
