@@ -77,6 +77,7 @@ func TestFailoverAsWritten(t *testing.T) {
 			"set-nx":                         {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
 			"set-nx-fenced":                  alsoViolated("fencing"),
 			"redisson-wait":                  {Judgement: Judgement{Unjudged, ""}},
+			"redis-semaphore-redlock":        {Judgement: Judgement{Unjudged, ""}},
 			"redisson-jar":                   {Judgement: Judgement{Verdict: Unjudged}},
 			"redisson-jar/synced-slaves=off": {Judgement: Judgement{Verdict: Violated, Class: "double-grant"}},
 			"rueidislock":                    {Judgement: Judgement{Unjudged, ""}},
