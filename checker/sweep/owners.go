@@ -69,10 +69,10 @@ func (l *lock) collisions() (apart bool) {
 	apart = true
 	for _, i := range l.cores {
 		s := &l.sessions[i]
-		// The furthest end decides and not the left neighbour's: of A[0,100] B[10,20]
-		// C[30,40] both B and C meet A.
+		// Compare with the furthest end and not with that of the previous core: in A[0,100] B[10,20]
+		// C[30,40], both B and C overlap with A.
 		if s.ret >= open.all.first {
-			open = reaches{} // nothing is held any more
+			open = reaches{} // no session holds any more
 		}
 		if end, other := open.writers.beyond(s.owner); end > s.ret && !s.shared {
 			l.found(TwoHolders, other, i)
@@ -154,7 +154,7 @@ func (l *lock) refusals(apart bool) {
 	}
 }
 
-// inTheWay returns the furthest end of the holds that are a reason to refuse a session.
+// inTheWay returns the furthest end of the holds that justify refusing a session.
 func (l *lock) inTheWay(r *reaches, s *session) uint32 {
 	of := r.against(s)
 	if !l.reentrant {

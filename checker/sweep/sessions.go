@@ -92,7 +92,7 @@ func (l *lock) release(op Op) {
 			l.found(ReleasedWithoutHolding, id, None)
 			return
 		}
-		// An earlier release of unknown outcome did not end the hold, because this one did.
+		// This release ended the hold, so an earlier release of unknown outcome did not.
 		s.released, s.end, s.last = true, op.Call, op.Ret
 		if s.state == unknown {
 			l.unsure = append(l.unsure, id)
@@ -114,7 +114,7 @@ func (l *lock) release(op Op) {
 // deny judges the answer "not held" to a session that was granted. The session must have been
 // released by then, and only a release with unknown outcome can have done that:
 //
-//	acquire ok   release ...(no answer)   release: not held      fine, the first one did it
+//	acquire ok   release ...(no answer)   release: not held      right, the first release ended it
 //	acquire ok   release: not held                               evicted
 //
 // An evicted session holds at most until that call, because its client does not count on the lock

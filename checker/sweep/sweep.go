@@ -1,7 +1,7 @@
 // Package sweep decides exactly whether the history of one lock is linearizable. It knows
 // no clients, clocks or files: only operations, their sessions and answers, and their order.
 //
-// General checkers search, and on histories of locks they run out of time just where there
+// General checkers search, and on histories of locks they run out of time exactly where there
 // is a bug. Locks have more structure. The core of a grant is the time in which its session
 // certainly held:
 //
@@ -12,9 +12,9 @@
 // So "two held at once" and "not linearizable" are one question, which sorting answers:
 // docs/checker.md has the theorem and its proof.
 //
-//	sessions.go  sessions, their cores, and answers that a session contradicts by itself
-//	owners.go    cores that overlap; releases that found nothing to release; refusals
-//	walk.go      the exact search for refusals that neither a core nor its absence decides
+//	sessions.go  sessions, their cores, and answers that contradict their own session
+//	owners.go    overlapping cores; releases without a hold; refusals
+//	walk.go      the exact search for the refusals that cores do not decide
 //
 // The positions of events stand for time:
 //
@@ -34,7 +34,7 @@ const Never = math.MaxUint32
 // None stands for no session.
 const None = math.MaxUint32
 
-// Kind is what an operation asks for.
+// Kind is the request of an operation.
 type Kind uint8
 
 // The kinds.
@@ -44,15 +44,15 @@ const (
 	Release
 )
 
-// Out is what is known of an operation. The zero value is Unknown.
+// Out is the known outcome of an operation. The zero value is Unknown.
 type Out uint8
 
 // The outcomes.
 const (
 	Unknown    Out = iota // it may take effect at any time from its call on, or never
 	OK                    // it took effect between call and return
-	Fail                  // it did not and never will. Of a release: its session did not hold
-	StrictFail            // of an acquire: and at some moment in between it was not possible
+	Fail                  // it did not and never will; for a release: its session did not hold
+	StrictFail            // for an acquire: as Fail, and at some instant in between another session made it impossible
 )
 
 // Op is an operation: the positions of its call and its return, and its session.
@@ -78,25 +78,25 @@ type Ops struct {
 	Owners []uint32
 }
 
-// Model is the kind of lock. The zero value is a lock that refuses an owner also because of
+// Model is the kind of lock. The zero value is a lock that also refuses an owner because of
 // its own hold. The kind of an operation distinguishes readers from writers.
 type Model struct {
 	Reentrant bool // the hold of an owner is not a reason to refuse the same owner
 }
 
-// Rule says in which way a history is not linearizable. The first two are about holds that
-// overlap, the others about answers that do not fit.
+// Rule is the reason why a history is not linearizable. The first two rules are about overlapping holds, the others about
+// wrong answers.
 type Rule uint8
 
 // The rules.
 const (
 	NoRule                 Rule = iota
 	TwoHolders                  // First still held when Second was granted
-	ReaderAndWriter             // the same, of a reader and a writer
+	ReaderAndWriter             // the same for a reader and a writer
 	ReleasedWithoutHolding      // First's release was ok, and First cannot have held
 	ReleasedTwice               // First was released with ok twice
 	Evicted                     // First's release returned "not held", and nothing had ended the hold
-	RefusedThoughFree           // First was refused, and nothing can have been in its way
+	RefusedThoughFree           // First was refused, and no conflicting session can have held
 )
 
 // Finding is one violation.
@@ -107,8 +107,8 @@ type Finding struct {
 
 // Result is the outcome of a check. The history is linearizable if both fields are empty.
 type Result struct {
-	Findings []Finding // consequences of some violations cannot be distinguished from new ones, and are left out
-	Why      string    // what could not be decided, and why; empty if there are findings
+	Findings []Finding // without violations that may only be consequences of others
+	Why      string    // why the history could not be decided; empty if there are findings
 }
 
 // Check decides whether the history of one lock is linearizable.
@@ -123,7 +123,7 @@ func Check(m Model, o *Ops) Result {
 	return Result{l.findings, l.why}
 }
 
-// lock is a history under judgement.
+// lock is the state of a check.
 type lock struct {
 	reentrant bool
 	sessions  []session
@@ -133,7 +133,7 @@ type lock struct {
 	denials   []denial // of sessions whose acquire is unknown
 	open      []uint32 // refusals that no core explains
 	findings  []Finding
-	why       string // what could not be decided, and why
+	why       string // why the history could not be decided
 }
 
 // denial is the answer "not held" to a release.

@@ -1,72 +1,68 @@
 package sweep
 
-// walk is the exact search. It decides together the refusals, the acquires of unknown outcome
-// and the owners that neither cores nor bounds decide. It goes through the events in order and
-// keeps every state that the lock can be in: which sessions hold, which unknown acquires have
-// had their hold, and which of the claims that are under way are met. A claim is a refusal,
-// which needs a session in its way that holds at some instant between call and return; or the
-// answer "not held", which needs such an instant at which its session does not hold.
+// walk is the exact search. It decides the refusals, the acquires of unknown outcome and the owners that neither cores nor
+// bounds decide. It goes through the events in order and keeps every state in which the lock can be: which sessions hold,
+// which unknown acquires have had their hold, and which of the open claims are met. A claim is a refusal, which needs a
+// conflicting session that holds at some instant between call and return, or the answer "not held", which needs an instant
+// at which its session does not hold.
 //
-// Nothing happens before an event needs it:
+// The search changes a state only when an event needs the change:
 //
-//   - After its core a session holds on until a session that conflicts with it comes, or until
-//     its release has returned. Until then it is in the way of none, and explains refusals.
+//   - After its core, a session holds until a conflicting session comes, or until its release has returned. Until then it
+//     blocks no other session, and it explains refusals.
 //
-//   - A session comes when its acquire has returned, or when a refusal returns that nothing
-//     else has met.
+//   - A session comes when its acquire has returned, or when a refusal returns that no other session explains.
 //
-//   - A session whose acquire is unknown and whose release was ok comes and goes in one
-//     instant: before a session comes that conflicts with it, or when its release returns.
-//     In the first case the search follows both ways: it came and went, or it did not yet.
+//   - A session whose acquire is unknown and whose release was ok comes and goes in one instant: before a conflicting
+//     session comes, or when its release returns. In the first case the search follows both possibilities: the session came
+//     and went, or it has not come yet.
 //
-//   - A session that need not have held at all comes and goes like that only where it meets a
-//     claim that the newcomer does not meet, because later is too late. Readers hide such an
-//     instant: take a refused reader, two cores of readers, and a writer that fits between
-//     them only.
+//   - A session that may never have held is tried only where it explains a refusal that the newcomer does not explain. After
+//     the newcomer, it would be too late. For example, a refused reader needs a writer that fits only between the cores of
+//     two readers:
 //
 //     reader   ├──core──┤       ├──core──┤
 //     refused       ├──────────────┤
 //     a writer           ├─────┤
 //
-//     So does an owner that comes to a lock that refuses the same owner:
+//     The same is true for an owner of a lock that refuses an owner because of its own hold:
 //
 //     owner x            ├──core──┤
 //     x, refused    ├────────┤
 //     owner y      ├──┤
 //
-// This loses nothing, and few of the sessions that can be let in early to meet a claim need be
-// tried: docs/checker.md says why.
+// These rules lose no order of the operations, and they leave few sessions to try: docs/checker.md has the reasons.
 //
-// The search is exponential only in the unknown acquires that are open at once.
+// The search is exponential only in the number of unknown acquires that are open at once.
 type walk struct {
 	*lock
 	events       []event
 	states, next []state
-	tied         set      // unknown acquires that are not counted, from their call until they are certainly over
-	claims       []claim  // under way, in the order of their calls
+	tied         set      // unknown acquires outside pools, from their call until they are certainly over
+	claims       []claim  // open, in the order of their calls
 	waiting      []uint32 // granted sessions whose acquires were called and have not returned, in the order of returns
-	pools        []pool   // unknown acquires that are counted
+	pools        []pool   // unknown acquires that are only counted
 	blamed       uint32   // the refusal for which a session was let in last
 	work         int
-	overflow     bool // there are more states than can be looked at
-	partial      bool // some unknown acquire counts as one that never happened, because there are too many pools
+	overflow     bool // there are too many states
+	partial      bool // there are too many pools, so the search ignores some unknown acquire
 }
 
-// state is one that the lock may be in.
+// state is a possible state of the lock.
 type state struct {
 	in   set              // sessions that hold
-	done set              // tied sessions that have, or have had, their hold
+	done set              // tied sessions whose hold has begun, and may be over
 	met  set              // claims that are met, by their calls
-	used [poolsMax]uint32 // by pool: how many have, or have had, theirs
-	idle uint32           // by pool: a session of that owner and mode holds, and may be gone at any time
+	used [poolsMax]uint32 // by pool: the number of sessions whose hold has begun
+	idle uint32           // a bit for each pool: a session of its owner and mode holds, and may end at any time
 }
 
 // pool holds the unknown acquires without an answered release. Its sessions have the same mode and the
 // same owner, or owners that have no other session.
 type pool struct {
 	holder
-	young []uint32 // sessions that cannot be gone yet, in the order in which they can
-	ripe  uint32   // how many may be gone
+	young []uint32 // sessions that cannot have ended yet, in the order of their earliest ends
+	ripe  uint32   // the number of sessions that may have ended
 }
 
 // claim is a strict refusal, or the answer "not held".
@@ -76,22 +72,22 @@ type claim struct {
 	refusal bool
 }
 
-// holder is a session that may hold, or stands for any session of a pool.
+// holder describes a session that may hold, or any session of a pool.
 type holder struct {
 	session uint32 // or None
-	owner   uint32 // None if it has no other session
+	owner   uint32 // None if the owner has no other session
 	shared  bool
 }
 
 const (
 	poolsMax  = 32
 	statesMax = 1 << 14
-	workMax   = 1 << 25 // states over all events of a lock, without the first one of each event: some seconds
+	workMax   = 1 << 25 // states over all events of a lock, without the first state of each event; takes some seconds
 )
 
 const tooMany = "more combinations of operations with unknown outcome are open at once than can be looked at"
 
-// search decides the refusals that are open by a walk.
+// search decides the open refusals by a walk.
 func (l *lock) search() {
 	w := newWalk(l)
 	for _, e := range w.events {
@@ -103,7 +99,7 @@ func (l *lock) search() {
 	}
 }
 
-// step follows one event in every state.
+// step applies one event to every state.
 func (w *walk) step(e event) {
 	switch e.what {
 	case called:
@@ -144,7 +140,7 @@ func (w *walk) step(e event) {
 	w.overflow = w.overflow || len(w.states) > statesMax
 }
 
-// settle moves the data that all states share past an event.
+// settle updates the data that all states share after an event.
 func (w *walk) settle(e event) {
 	switch e.what {
 	case began:
@@ -164,10 +160,10 @@ func (w *walk) settle(e event) {
 	}
 }
 
-// fail reports that no state is left, and goes on as if the operation had not been.
+// fail reports that no state is left, and continues as if the operation had not happened.
 func (w *walk) fail(e event) {
 	w.next = append(w.next, w.states...)
-	rule, whose := RefusedThoughFree, w.blamed // the session that was let in for it is in the way now
+	rule, whose := RefusedThoughFree, w.blamed // the session that came to explain it is in conflict now
 	switch e.what {
 	case ended:
 		rule, whose = ReleasedWithoutHolding, e.session

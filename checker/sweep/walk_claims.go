@@ -2,9 +2,9 @@ package sweep
 
 import "slices"
 
-// This file has the claims that answers make of the lock, in the states of a walk.
+// This file tracks in the states of a walk whether the claims are met.
 
-// claim begins a claim. Some states meet it at once.
+// claim begins a claim. Some states meet the claim at once.
 func (w *walk) claim(e event) {
 	w.claims = append(w.claims, claim{e.pos, e.session, e.what == claimed})
 	for i := range w.states {
@@ -15,7 +15,7 @@ func (w *walk) claim(e event) {
 	}
 }
 
-// explained reports whether a session holds that explains a refusal.
+// explained reports whether a current holder explains a refusal.
 func (w *walk) explained(k *state, session uint32) bool {
 	for at := range w.pools {
 		if k.idle&(1<<at) != 0 && w.explains(session, w.pools[at].holder) {
@@ -25,7 +25,7 @@ func (w *walk) explained(k *state, session uint32) bool {
 	return slices.ContainsFunc(k.in, func(u uint32) bool { return w.explains(session, w.holder(u)) })
 }
 
-// meet marks the refusals that v explains, which holds now.
+// meet marks the refusals that are explained by v, which holds now.
 func (w *walk) meet(k *state, v holder) {
 	for _, g := range w.claims {
 		if g.refusal && w.explains(g.session, v) {
@@ -42,8 +42,7 @@ func (w *walk) unclaim(e event) {
 	}
 }
 
-// deny: a release returned "not held". Its session may have come after the call; if it held
-// all the time, it must go.
+// deny handles a release that returned "not held". If its session has held since before the call, its hold must end here.
 func (w *walk) deny(k state, e event) {
 	if k.in.has(e.session) && !k.met.has(e.call) {
 		if w.sessions[e.session].end > e.pos {
@@ -54,7 +53,7 @@ func (w *walk) deny(k state, e event) {
 	w.next = append(w.next, k)
 }
 
-// explain: an acquire was refused, so a session in its way must have held.
+// explain handles a refused acquire: a conflicting session must have held.
 func (w *walk) explain(k state, e event) {
 	if k.met.has(e.call) {
 		w.next = append(w.next, k)
@@ -84,8 +83,8 @@ func (w *walk) explain(k state, e event) {
 	}
 }
 
-// candidates are the sessions that may have come before their acquires returned: of each
-// owner and mode the one whose core begins first.
+// candidates returns the sessions that may have come before their acquires returned: for each owner and mode, the session whose
+// core begins first.
 func (w *walk) candidates(e event) (early []holder) {
 	for _, core := range w.waiting {
 		v := w.holder(core)

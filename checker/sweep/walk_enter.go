@@ -2,9 +2,9 @@ package sweep
 
 import "slices"
 
-// This file lets sessions come and go in the states of a walk.
+// This file begins and ends holds in the states of a walk.
 
-// begin: an acquire has returned ok.
+// begin handles an acquire that returned ok.
 func (w *walk) begin(k state, e event) {
 	if k.in.has(e.session) {
 		w.next = append(w.next, k)
@@ -13,28 +13,28 @@ func (w *walk) begin(k state, e event) {
 	w.enter(k, w.holder(e.session), e.pos)
 }
 
-// end: a session holds no more.
+// end handles the last possible end of a hold.
 func (w *walk) end(k state, e event) {
 	switch {
 	case k.in.has(e.session):
 		k.in = k.in.without(e.session)
 	case !w.tied.has(e.session) || k.done.has(e.session):
-		// It was over before.
+		// The hold was already over.
 	case !w.pass(&k, w.holder(e.session), e.pos):
 		return
 	}
 	w.next = append(w.next, k)
 }
 
-// enter lets a session in, after any unknown acquires that can have come and gone before.
+// enter begins the hold of a session, after any unknown acquires that may have come and gone before.
 func (w *walk) enter(k state, v holder, now uint32) { w.precede(k, v, now, 0) }
 
-// precede lets unknown acquires come and go right before a session that conflicts with them,
-// in each way that may matter; from is the place of the first one that is not decided. An acquire that
-// certainly held, and must be gone before that session is, must come and go here.
+// precede tries unknown acquires that come and go right before a conflicting session, in each combination that may matter. from
+// is the index of the first acquire that is not decided. An acquire that certainly held and must end before that session does
+// must come and go here.
 func (w *walk) precede(k state, v holder, now uint32, from int) {
 	if len(w.next) > 4*statesMax {
-		return // this will be an overflow
+		return // there are too many states, and step will report that
 	}
 	until := uint32(0)
 	if v.session != None {
@@ -60,8 +60,7 @@ func (w *walk) precede(k state, v holder, now uint32, from int) {
 	w.counted(k, v, now, 0)
 }
 
-// counted is the same for the unknown acquires in pools; from is the first pool that is not
-// decided.
+// counted does the same for the unknown acquires in pools. from is the first pool that is not decided.
 func (w *walk) counted(k state, v holder, now uint32, from int) {
 	for at := from; at < len(w.pools); at++ {
 		p := &w.pools[at]
@@ -77,7 +76,7 @@ func (w *walk) counted(k state, v holder, now uint32, from int) {
 	w.hold(k, v, now)
 }
 
-// serves reports whether u meets a refusal that v does not meet.
+// serves reports whether u explains a refusal that v does not explain.
 func (w *walk) serves(k *state, u, v holder) bool {
 	for i := range w.claims {
 		g := &w.claims[i]
@@ -88,7 +87,7 @@ func (w *walk) serves(k *state, u, v holder) bool {
 	return false
 }
 
-// pass lets a session come and go, and reports whether there is room.
+// pass lets a session come and go, and reports whether no conflicting session must hold.
 func (w *walk) pass(k *state, v holder, now uint32) bool {
 	if !w.clear(k, v, now) {
 		return false
@@ -97,7 +96,7 @@ func (w *walk) pass(k *state, v holder, now uint32) bool {
 	return true
 }
 
-// hold lets a session in that stays.
+// hold begins the hold of a session.
 func (w *walk) hold(k state, v holder, now uint32) {
 	if !w.pass(&k, v, now) {
 		return
@@ -110,7 +109,7 @@ func (w *walk) hold(k state, v holder, now uint32) {
 	w.next = append(w.next, k)
 }
 
-// clear lets the holders go that conflict with v, and reports whether all of them may be gone.
+// clear ends the holds that conflict with v, and reports whether all of them may have ended.
 func (w *walk) clear(k *state, v holder, now uint32) bool {
 	inTheWay := func(u uint32) bool { return u != v.session && conflict(w.holder(u), v) }
 	if slices.ContainsFunc(k.in, inTheWay) {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// event is what happens at a position.
+// event is a step of the search at a position.
 type event struct {
 	pos     uint32
 	session uint32
-	call    uint32 // of the claim that is answered
+	call    uint32 // of the answered claim
 	what    occasion
 }
 
@@ -18,8 +18,8 @@ type occasion uint8
 const (
 	called  occasion = iota // an acquire that was granted, or is unknown
 	began                   // an acquire returned ok
-	mayEnd                  // from here on a session may be gone, and nothing will say when
-	ended                   // a session is gone
+	mayEnd                  // from here on a hold may be over, and no event shows its end
+	ended                   // a hold is over
 	claimed                 // an acquire was called that will be refused
 	doubted                 // a release was called that will return "not held"
 	refusal                 // an acquire was refused
@@ -47,7 +47,7 @@ func newWalk(l *lock) *walk {
 			w.add(s.last, id, ended)
 		default:
 			w.add(s.call, id, called)
-			// While it is still told "not held", it is looked at by itself.
+			// A session with an open "not held" answer is not counted in a pool.
 			if s.notHeld == Never || s.end > s.notHeldLast {
 				w.add(s.end, id, mayEnd)
 			}
@@ -59,7 +59,7 @@ func newWalk(l *lock) *walk {
 		w.events = append(w.events, event{s.ret, i, s.call, refusal})
 	}
 	for _, d := range w.denials {
-		// Those of a session that was granted show in where its hold must have ended.
+		// For a granted session, the last possible end of the hold has this information already.
 		if w.sessions[d.session].state == unknown {
 			w.add(d.call, d.session, doubted)
 			w.events = append(w.events, event{d.ret, d.session, d.call, denied})

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Unknown acquires are tied while something may still be answered of them. The others are
-// alike if they have one owner and mode, and are counted in pools.
+// An unknown acquire is tied as long as a release of its session may still be answered. The others are equivalent if they have the
+// same owner and mode, so pools only count them.
 
-// call takes the call of an acquire.
+// call handles the call of an acquire.
 func (w *walk) call(e event) {
 	s := &w.sessions[e.session]
 	switch {
@@ -22,7 +22,7 @@ func (w *walk) call(e event) {
 	}
 }
 
-// pool finds the pool of a session, or makes it. There may be no room for one more.
+// pool finds or makes the pool of a session. It fails if there are too many pools.
 func (w *walk) pool(session uint32) (at int, ok bool) {
 	v := w.holder(session)
 	v.session = None
@@ -37,12 +37,11 @@ func (w *walk) pool(session uint32) (at int, ok bool) {
 	return len(w.pools) - 1, true
 }
 
-// grow adds an unknown acquire that cannot be gone yet.
+// grow adds an unknown acquire whose hold cannot have ended yet.
 func (w *walk) grow(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {
-		// It need not have happened. Without it a finding may be wrong, but an explanation
-		// is right.
+		// The acquire may never have taken effect, so an explanation without it is right. A finding may be wrong.
 		w.partial = true
 		return
 	}
@@ -51,12 +50,12 @@ func (w *walk) grow(session uint32) {
 	*young = slices.Insert(*young, place, session)
 }
 
-// ripen marks a session as possibly gone: no event shows when it ends. From here on, all such sessions with
+// ripen marks the hold of a session as possibly over: no event shows when it ends. From here on, all such sessions with
 // the same owner and mode are equivalent.
 func (w *walk) ripen(session uint32) {
 	at, ok := w.pool(session)
 	if !ok {
-		return // a holder stays
+		return // the session is treated as one that holds on
 	}
 	if w.sessions[session].state == unknown {
 		p := &w.pools[at]
@@ -71,7 +70,7 @@ func (w *walk) ripen(session uint32) {
 	}
 }
 
-// repool returns an unknown acquire to those that are counted, after its last "not held".
+// repool counts an unknown acquire in a pool again, after its last "not held".
 func (w *walk) repool(e event) {
 	at, ok := w.pool(e.session)
 	if !ok {

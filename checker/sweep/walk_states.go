@@ -38,12 +38,12 @@ func (s set) filter(keep func(uint32) bool) set {
 	return kept
 }
 
-// includes tells whether all of the others are members.
+// includes reports whether all members of others are members of s.
 func (s set) includes(others set) bool {
 	return !slices.ContainsFunc(others, func(n uint32) bool { return !s.has(n) })
 }
 
-// best drops each state that is not better than another one.
+// best removes each state for which another state is no worse.
 func (w *walk) best(all []state) []state {
 	if len(all) < 2 {
 		return all
@@ -57,8 +57,7 @@ func (w *walk) best(all []state) []state {
 		if n := len(kept); n > 0 && w.group(&kept[n-1], &k) != 0 {
 			group = n
 		}
-		// Compare with the last 64 kept states only. Missing a dominated state costs memory,
-		// and never correctness.
+		// Compare with the last 64 kept states only. A superfluous state costs memory and changes no result.
 		if !slices.ContainsFunc(kept[max(group, len(kept)-64):], func(x state) bool { return w.noWorse(&x, &k) }) {
 			kept = append(kept, k)
 		}
@@ -66,14 +65,14 @@ func (w *walk) best(all []state) []state {
 	return kept
 }
 
-// group orders states by the parts that must be equal for a comparison: the sessions that hold,
-// and those of the sessions that certainly held that are over.
+// group orders states by the parts that must be equal for a comparison: the current holders, and the finished sessions that
+// certainly held.
 func (w *walk) group(a, b *state) int {
 	certain := func(session uint32) bool { return w.sessions[session].released }
 	return cmp.Or(slices.Compare(a.in, b.in), slices.Compare(a.done.filter(certain), b.done.filter(certain)))
 }
 
-// spent is how many of those that are counted have had their holds.
+// spent returns the number of counted acquires whose hold has begun.
 func (w *walk) spent(k *state) (n uint32) {
 	for at := range w.pools {
 		n += k.used[at]
@@ -81,7 +80,7 @@ func (w *walk) spent(k *state) (n uint32) {
 	return n
 }
 
-// noWorse reports whether everything that can follow on one state of a group can follow on k.
+// noWorse reports whether every continuation of another state of the group is also a continuation of k.
 func (w *walk) noWorse(k, than *state) bool {
 	for at := range w.pools {
 		if k.used[at] > than.used[at] {
