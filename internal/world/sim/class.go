@@ -73,7 +73,7 @@ func hash[T string | []byte](text T) uint64 {
 	return mix(h)
 }
 
-// mix spreads every bit over all (the finaliser of splitmix64).
+// mix spreads every bit over all bits (the finaliser of splitmix64).
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9

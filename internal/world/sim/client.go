@@ -149,7 +149,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 	return m, nil
 }
 
-// opener returns what opens the lock inside this process.
+// opener returns the function that opens the lock inside this process.
 func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
 	switch {
 	case s.Opener != nil:
@@ -180,7 +180,7 @@ func (c *cluster) startGoroutines(ctx context.Context, s world.ClientSpec, opene
 	seedGlobal(int64(s.Seed))
 	cl := &client{base: c.newBase(s.ID)}
 	cl.gate.Apart = func() {
-		time.Sleep(1) // out of this instant, which may be the client's own
+		time.Sleep(1) // leave this instant, which may belong to the client
 		c.Settle(cl.name)
 	}
 	store := c.Store()
@@ -195,13 +195,13 @@ func (c *cluster) startGoroutines(ctx context.Context, s world.ClientSpec, opene
 }
 
 // seedGlobal makes the draws of libraries from the process's source of randomness repeatable, as far
-// as the Go runtime lets it (GODEBUG=randseednop=0).
+// as the Go runtime allows (GODEBUG=randseednop=0).
 func seedGlobal(seed int64) {
 	globalrand.Seed(seed) //lint:ignore SA1019 libraries draw from it, and nothing else seeds it
 }
 
-// Pause stops the client's operations and all that it sends and receives. Timers of its library go
-// on, unlike under SIGSTOP, and their messages leave after the resume.
+// Pause stops the client's operations and its network. Unlike under SIGSTOP, the timers of its
+// library continue, and their messages leave after the resume.
 func (cl *client) Pause(context.Context) error {
 	cl.gate.Hold()
 	cl.cluster.net.freeze(cl.name)
@@ -215,16 +215,16 @@ func (cl *client) Resume(context.Context) error {
 	return nil
 }
 
-// Kill does not wait for the client's goroutines, which end when they notice: a library may sleep a while, and would
-// determine how long the kill takes.
+// Kill does not wait for the client's goroutines, which end when they notice the kill. A library may sleep for a while, and the
+// kill must not take as long.
 func (cl *client) Kill(context.Context) error {
 	cl.kill()
 	cl.leave()
 	return nil
 }
 
-// Close closes the client. It does not wait for the goroutines of a killed client, because then its
-// replacement would start when a dead library's sleep is over.
+// Close closes the client. It does not wait for the goroutines of a killed client, because its
+// replacement would then start only after a sleep of the dead library.
 func (cl *client) Close(ctx context.Context) error {
 	if cl.isDead() {
 		return nil

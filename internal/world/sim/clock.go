@@ -9,7 +9,7 @@ import (
 	"lockbench/internal/world"
 )
 
-// Clock is the wall clock of a server or a client, which may be wrong. The zero value is right.
+// Clock is the wall clock of a server or a client, which may be wrong. The zero value shows the right time.
 type Clock struct{ wrong atomic.Pointer[wrong] }
 
 // wrong is the error of a clock.

@@ -63,11 +63,11 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	return c, nil
 }
 
-// nodesMax bounds the nodes, so that each lane between two has its own class.
+// nodesMax limits the nodes, so that each lane between two nodes has its own class.
 const nodesMax = 40
 
-// clientsMax bounds the clients at the start of a run. The duration of a run grows faster than their
-// number.
+// clientsMax limits the clients at the start of a run, because the duration of a run grows faster
+// than their number.
 const clientsMax = 1000
 
 // start starts all nodes. A cluster in virtual time is complete from the first instant.
@@ -85,7 +85,7 @@ func (c *cluster) start() {
 	}
 }
 
-// tick lets a node do its periodic work, in its own instants.
+// tick runs the periodic work of a node in its own instants.
 func (c *cluster) tick(n *node) {
 	least, most := n.server.Ticks()
 	if most == 0 {
@@ -105,7 +105,7 @@ func (c *cluster) tick(n *node) {
 	})
 }
 
-// sleepUntil returns false if the cluster ends before.
+// sleepUntil waits until a time. It returns false if the cluster ends first.
 func (c *cluster) sleepUntil(at time.Time) bool {
 	select {
 	case <-time.After(time.Until(at)):
@@ -143,9 +143,9 @@ func (c *cluster) stop() error {
 // Settle waits for the actor's next instant.
 func (c *cluster) Settle(actor string) { settle(classOf(actor)) }
 
-// WriteEvery is a long interval, since writing every two milliseconds of virtual time would dominate
-// the cost of a run. The odd rest belongs to no actor: the writer does not wake in an instant in
-// which an event is recorded.
+// WriteEvery is a long interval, because writing every two milliseconds of virtual time would dominate
+// the cost of a run. The odd remainder is in no actor's class, so the writer does not wake in an
+// instant in which an event is recorded.
 func (c *cluster) WriteEvery() time.Duration { return 250*time.Millisecond + 50_007*time.Nanosecond }
 
 func (c *cluster) node(name string) (*node, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// hangsUp is the message of a connection's end.
+// hangsUp is the message that ends a connection.
 const hangsUp = 1
 
 // pair is a connection: two ends and the lanes between them.
@@ -21,7 +21,7 @@ type pair struct {
 	near     *conn // the client's end
 	far      *conn // the node's end; nil at a directory, which has no stream to read
 
-	hears io.Writer // parses what arrives there; guarded by network.mu, like reached
+	hears io.Writer // parses the data that arrives at the node; guarded by network.mu, like reached
 	// reached holds the reply to the last request that arrived.
 	reached *hold
 }
@@ -39,9 +39,9 @@ type conn struct {
 	pair          *pair
 	owner         string
 	out           *lane
-	late          class // of its deadlines: two at one instant would race
+	late          class // of its deadlines, because two deadlines at one instant would race
 	local, remote net.Addr
-	says          io.Writer // parses what is written here; may be nil
+	says          io.Writer // parses the data that is written here; may be nil
 	// answers replies to some requests at once and keeps them from the lane. It may be nil.
 	answers func(request []byte) (reply []byte, done bool)
 
@@ -52,11 +52,11 @@ type conn struct {
 	ended    bool   // the other end has hung up
 	broken   bool   // reset
 	closed   bool
-	hold     *hold // holds what comes next; nil nearly always
-	deaf     bool  // nothing that is delivered here arrives, not even the end of the stream
+	hold     *hold // holds the next data; usually nil
+	deaf     bool  // data that is delivered here is lost, and so is the end of the stream
 	deadline time.Time
 	timer    *time.Timer
-	wake     chan struct{} // of one
+	wake     chan struct{} // with room for one token
 }
 
 var _ net.Conn = (*conn)(nil)
@@ -117,12 +117,12 @@ func (c *conn) Read(b []byte) (int, error) {
 		case <-c.wake:
 		case <-expired:
 		case <-stopped:
-			settle(c.late) // or all of an owner's connections would continue in one instant
+			settle(c.late) // otherwise all connections of an owner would continue in one instant
 		}
 	}
 }
 
-// tryRead is Read for callers that wait elsewhere.
+// tryRead is like Read, but does not wait.
 func (c *conn) tryRead(b []byte) (n int, err error, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *conn) readable() bool {
 	return c.broken || c.closed || len(c.in) > 0 || c.ended
 }
 
-// take returns the result of a read now, if any. A stopped owner only notices its own end.
+// take returns the result of a read now, if there is one. A stopped owner notices only its own end.
 func (c *conn) take(b []byte, stopped bool) (n int, err error, done bool) {
 	switch {
 	case c.broken:
@@ -184,7 +184,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	}
 	what := hash(b)
 	if c == c.pair.far && c.pair.at.purpose != Subscription {
-		// Most replies are alike; their requests are not. A subscription receives messages without
+		// Most replies are equal, and their requests differ. A subscription receives messages without
 		// a request.
 		what = mix(what ^ c.heard)
 	}
@@ -259,14 +259,14 @@ func (p *pair) breakOff() {
 	p.forget()
 }
 
-// resetSoon is breakOff in an instant of the connection's own: an owner of several connections would
-// otherwise continue on all of them at once.
+// resetSoon is like breakOff, but in an instant of the connection's own. Otherwise the owner of
+// several connections would continue on all of them at once.
 func (p *pair) resetSoon() {
 	now := time.Now()
 	time.AfterFunc(p.near.late.next(now).Sub(now), p.breakOff)
 }
 
-// crash ends the node's end; the client notices as the network lets it.
+// crash ends the node's end. The client notices when the network delivers that.
 func (p *pair) crash() {
 	p.up.end()
 	if p.far != nil {
@@ -275,7 +275,7 @@ func (p *pair) crash() {
 	p.down.send(parcel{fin: true, what: hangsUp})
 }
 
-// abandon ends the client's end; the node notices as the network lets it.
+// abandon ends the client's end. The node notices when the network delivers that.
 func (p *pair) abandon() {
 	p.near.reset()
 	p.down.end()

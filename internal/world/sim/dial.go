@@ -11,13 +11,13 @@ import (
 	"lockbench/service"
 )
 
-// places is how many connections of one client to one node, for each purpose, can be open before two
-// of them share their classes.
+// places is the number of connections of one client to one node, for each purpose, that can be open
+// before two of them share their classes.
 var places = [...]int{Operation: 5, Subscription: 2, Lookout: 1}
 
 // The classes of a client's connections to one node:
 //
-//	0  - 23   what the client sends     24 - 47   what it receives
+//	0  - 23   sent by the client        24 - 47   received by the client
 //	48 - 63   deadlines, two for each connection
 //	64 - 95   dials that hang
 const (
@@ -25,8 +25,8 @@ const (
 	messageWidth = 24
 	deadlinesAt  = 2 * messageWidth
 	attemptsAt   = deadlinesAt + 2*placesAll
-	// attemptsMax is how many dials of one client to one node can hang before two of them continue
-	// in one instant. A client that gives up after 50 ms has ten until the first one times out.
+	// attemptsMax is the number of dials of one client to one node that can hang before two of them
+	// continue in one instant. A client that gives up after 50 ms has ten until the first one times out.
 	attemptsMax = 32
 	classesEach = attemptsAt + attemptsMax
 )
@@ -45,9 +45,9 @@ const (
 //   - a subscription's dial to an unreachable node fails at once, where an ordinary one waits for its
 //     timeout.
 //
-// So a client needs a few round trips less than in reality. And of several directories that are
-// asked in one instant, one answers, since the answers would race: the first reachable one, in an
-// order that each client has for itself.
+// So a client needs a few round trips less than in reality. If a client queries several directories
+// in one instant, only the first reachable one answers, because their answers would race. Each client
+// has its own order of the directories.
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	c := cl.cluster
 	fail := func(err error) (net.Conn, error) {
@@ -65,9 +65,10 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		}
 		return c.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, n, addr), nil
 	}
-	// A dial ends in its own instant. Several that hang at one cut link continue when it is joined,
-	// and the first to connect decides which connection its pool takes next; and a lookout that
-	// finds the server back makes its pool dial again in the instant in which the pool may be used.
+	// A dial ends in its own instant. If several dials hang at a cut link, all of them continue when
+	// the link is joined, and the first one decides which connection its pool takes next. Also, a
+	// lookout that finds the server back makes its pool dial again in the instant in which the pool
+	// may be used.
 	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}
 	own := c.attempt(at, n)
 	for {
@@ -108,7 +109,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 }
 
-// directory returns the directory that answers this client now; nil if none is reachable.
+// directory returns the directory that answers this client now, or nil if none is reachable.
 func (cl *client) directory() *node {
 	c := cl.cluster
 	if c.net.stopped(cl.name) != nil {
@@ -208,7 +209,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	return p.near
 }
 
-// asked is called when a client's question arrives at a directory.
+// asked is called when the query of a client arrives at a directory.
 func (p *pair) asked(n *node, m parcel) {
 	switch {
 	case m.fin:

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Standstill is the reason why virtual time does not move, as far as goroutine stacks show it.
+// Standstill is the reason why virtual time does not advance, as far as goroutine stacks show it.
 type Standstill struct {
 	// Computes reports that a goroutine of the simulation runs, or waits for something outside.
 	Computes bool
-	// Waiting are the functions that wait for a mutex, each once. Time cannot move meanwhile,
+	// Waiting has each function that waits for a mutex once. Time cannot advance meanwhile,
 	// because for the runtime such a wait may end at any moment.
 	Waiting []string
 }
 
-// Frozen reports that no goroutine computes and one waits for a mutex, so nothing in the simulation
-// can change any more.
+// Frozen reports that no goroutine computes and at least one waits for a mutex, so the simulation
+// cannot change any more.
 func (s Standstill) Frozen() bool { return !s.Computes && len(s.Waiting) > 0 }
 
 // String returns the waiting functions.
@@ -26,12 +26,12 @@ func (s Standstill) String() string {
 	return "waiting for a mutex: " + strings.Join(s.Waiting, ", ")
 }
 
-// Told returns why a frozen run cannot go on, and two alternatives: instead, and a module.
+// Told returns why the run is frozen, with advice: instead, or a module.
 func (s Standstill) Told(instead string) string {
 	return fmt.Sprintf("a library waits with a mutex held, and the simulation is frozen (%s). %s, or as a module, in which such a wait stops only itself (docs/wasm-guests.md)", s, instead)
 }
 
-// LookAt looks at all goroutines of the process.
+// LookAt inspects all goroutines of the process.
 func LookAt() Standstill {
 	stacks := make([]byte, 1<<20)
 	for {

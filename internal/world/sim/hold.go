@@ -7,8 +7,8 @@ import (
 	"lockbench/internal/world"
 )
 
-// hold delays the n-th request of a client from now on. It holds either the request, or the reply to
-// it, which stops the client between two requests of one operation.
+// hold delays the n-th request of a client from now on. It holds either the request or its reply. A
+// held reply stops the client between two requests of one operation.
 type hold struct {
 	request bool // hold the request itself, not the reply
 	net     *network

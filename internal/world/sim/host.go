@@ -19,7 +19,7 @@ func (h *Host) Address(subnet, server, port int) string {
 // Float returns an address without a server, until Move assigns it one.
 func (h *Host) Float(port int) string { return fmt.Sprintf("10.0.0.100:%d", port) }
 
-// Move makes an address lead to a server from now on.
+// Move assigns an address to a server from now on.
 func (h *Host) Move(addr string, server int) {
 	c := h.cluster
 	c.mu.Lock()
@@ -54,8 +54,8 @@ func (h *Host) Stall(server int, d time.Duration) {
 	})
 }
 
-// After lets a server do something once at a later time, in its own instant. A stopped server does
-// it when it continues.
+// After calls do once at a later time, in an instant of the server. If the server is stopped then, it calls do when
+// the server continues.
 func (h *Host) After(server int, d time.Duration, do func()) {
 	c, n := h.cluster, h.cluster.nodes[server]
 	own := class(classTimers + n.index)
@@ -81,8 +81,8 @@ func (h *Host) Done() <-chan struct{} { return h.cluster.done }
 // Chance returns the source of randomness of one decision, by its name.
 func (h *Host) Chance(what string) *rand.Rand { return h.cluster.chance(what) }
 
-// Fault ends the run as unusable, because of a request that the simulated server handles otherwise
-// than a real one.
+// Fault ends the run as unusable, because the simulated server handles a request differently from a
+// real one.
 func (h *Host) Fault(format string, args ...any) {
 	c := h.cluster
 	c.mu.Lock()

@@ -21,7 +21,7 @@ type lane struct {
 	class   class        // the first of its classes
 	width   int          // how many it has
 	deliver func(parcel) // called in the instant of the delivery, without locks
-	// past and toward ignore that the sender or the receiver is stopped, for probes.
+	// past and toward ignore that the sender or the receiver is stopped. Probes set them.
 	past, toward bool
 
 	// Guarded by net.mu.
@@ -38,15 +38,15 @@ type parcel struct {
 	due  time.Time
 	of   class // of the due
 	data []byte
-	// what distinguishes messages of one lane, and of its sisters, by content; 0: by number.
+	// the identity of a message among those of lanes with the same id, from its content; 0: its number.
 	what uint64
 	fin  bool
 	talk any
 	load int // bytes of a probe
 }
 
-// The sizes on a throttled link: the overhead of a message, and a message between nodes, of which
-// only the meaning is simulated.
+// The sizes on a throttled link: the overhead of a message, and a message between nodes, whose bytes
+// are not simulated.
 const (
 	wrapping  = 40
 	talkBytes = 100
@@ -60,8 +60,8 @@ func (p parcel) size() int64 {
 	return int64(size)
 }
 
-// newLane opens a lane; id names it for its latencies. Lanes with one id share them, so that it does
-// not matter which of its connections a client uses, which depends on its library's pool.
+// newLane opens a lane. Its latencies depend on id. Lanes with one id share their latencies, so it does
+// not matter which of its connections a client uses; the pool of its library decides that.
 func (n *network) newLane(link world.Link, id string, c class, width int, deliver func(parcel)) *lane {
 	l := &lane{net: n, link: link, key: hash(id) ^ n.seed*0x9e3779b97f4a7c15, class: c, width: width, deliver: deliver}
 	n.mu.Lock()
@@ -150,7 +150,7 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 		l.seq++
 		key += l.seq * 0x9e3779b97f4a7c15
 	} else {
-		// The same message again: it gets another latency.
+		// A repeated message gets another latency.
 		key = mix(key ^ what)
 		again := n.said[key]
 		n.said[key]++
@@ -164,9 +164,9 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 	return latency, l.class + class((drawn>>40)%uint64(l.width)), drawn
 }
 
-// due returns the first instant of a class at or after at that keeps the order and is free: two
-// requests of one client to one node may draw one class, and their order must not be random. After
-// a pause there may be more messages than classes, so it may be in a later grain.
+// due returns the first free instant of a class, at or after a time, that keeps the order. Two requests
+// of one client to one node may draw the same class, and their order must not be random. After a pause
+// there may be more messages than classes, so the instant may be in a later grain.
 func (l *lane) due(at time.Time, c class) time.Time {
 	if !at.After(l.last) {
 		at = l.last.Add(1)
@@ -203,7 +203,7 @@ func (l *lane) arm() {
 	l.timer.Reset(d)
 }
 
-// fire delivers the head of the queue if it is due. The queue may have been moved meanwhile.
+// fire delivers the head of the queue if it is due. The queue may have been delayed meanwhile.
 func (l *lane) fire() {
 	n := l.net
 	n.mu.Lock()
@@ -231,8 +231,8 @@ func (l *lane) fire() {
 	l.deliver(p)
 }
 
-// again lets lanes continue in the order in which their next messages were due. Two lanes of one
-// client may want the same instant, and the order of a map is random. Needs net.mu.
+// again continues lanes in the order in which their next messages were due, because two lanes of one
+// client may draw the same instant and the order of a map is random. Needs net.mu.
 func again(all []*lane) {
 	all = slices.DeleteFunc(all, func(l *lane) bool {
 		if len(l.queue) == 0 {

@@ -55,7 +55,7 @@ func (w *World) load(ctx context.Context, path string) (*wasm.Module, error) {
 	if m := w.loaded[path]; m != nil {
 		return m, nil
 	}
-	// It is kept for as long as the process lives.
+	// It is kept until the process ends.
 	m, err := wasm.Load(context.WithoutCancel(ctx), path, w.options.ModuleCache)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 // errProcess is returned for a guest that is a process.
 var errProcess = errors.New("a guest is a process of its own, and its time cannot be simulated")
 
-// program is how a client's machine is started.
+// program describes how to start the machine of a client.
 func program(s world.ClientSpec) wasm.Program {
 	return wasm.Program{Args: append([]string{filepath.Base(s.Module)}, s.Args...), Seed: s.Seed, ID: s.ID}
 }
@@ -118,7 +118,7 @@ func (c *cluster) startModule(ctx context.Context, s world.ClientSpec) (*module,
 func (m *module) Now() time.Time  { return time.Now() }
 func (m *module) Wall() time.Time { return m.clock.Now() }
 
-// wake notes that something has come for the module.
+// wake notes that data or an event has arrived for the module.
 func (m *module) wake() {
 	m.mu.Lock()
 	m.woken = true
@@ -133,7 +133,7 @@ func (m *module) wantsTurn() bool {
 	return m.killed || m.woken && !m.paused
 }
 
-// turn runs the machine until it waits, and publishes its output afterwards. Nothing else runs
+// turn runs the machine until it waits, and then publishes its output. Nothing else runs
 // meanwhile.
 func (m *module) turn() {
 	m.mu.Lock()
@@ -240,7 +240,7 @@ func (m *module) shiftClock(by time.Duration, drift float64) {
 	m.wake()
 }
 
-// gained is how far its steady clock is ahead.
+// gained returns how far its steady clock is ahead.
 func (m *module) gained() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

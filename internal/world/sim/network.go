@@ -12,7 +12,7 @@ import (
 	"lockbench/service"
 )
 
-// network connects the ends: which can reach which, and how fast.
+// network has the state of all links: which ends can reach each other, and how fast.
 type network struct {
 	wire    service.Wire
 	purpose func(function string) (Purpose, bool) // as [Model.Purpose]
@@ -75,7 +75,7 @@ func (n *network) set(links []world.Link, change func(*linkState)) {
 	n.changed()
 }
 
-// keep ends dropping on links, and closes the connections that have lost something.
+// keep stops dropping on links, and closes the connections that have lost data.
 func (n *network) keep(links []world.Link) {
 	n.set(links, func(s *linkState) { s.drop = false })
 	n.mu.Lock()
@@ -97,7 +97,7 @@ func (n *network) keep(links []world.Link) {
 	}
 }
 
-// freeze stops an end: it neither receives nor sends.
+// freeze stops an end, so that it neither receives nor sends.
 func (n *network) freeze(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,8 +133,8 @@ func (n *network) stopped(name string) <-chan struct{} {
 	return n.frozen[name]
 }
 
-// open reports whether a client and a node can reach each other, and else returns a channel to wait
-// for.
+// open reports whether a client and a node can reach each other. If not, it returns a channel that is closed at the next
+// change.
 func (n *network) open(a, b string) (ok bool, change <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,8 +148,8 @@ func (n *network) changed() {
 	n.change = make(chan struct{})
 }
 
-// pairsWith returns the open connections that a slot's owner picks, in the same order in every run:
-// the order in which they are closed decides when their ends notice.
+// pairsWith returns the selected open connections in the same order in every run, because the order in which they are closed
+// decides when their ends notice.
 func (n *network) pairsWith(picked func(slot) bool) []*pair {
 	n.mu.Lock()
 	defer n.mu.Unlock()

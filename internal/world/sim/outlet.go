@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// outlet is a module's standard output. Writing never waits, and readers see the output after the
-// module's turn.
+// outlet is the standard output of a module. Writes never wait, and readers see the output after
+// the turn of the module.
 type outlet struct {
 	written []byte // in this turn
 
 	mu    sync.Mutex
 	said  []byte
 	ended bool
-	wake  chan struct{} // of one
+	wake  chan struct{} // with room for one token
 }
 
 func newOutlet() *outlet { return &outlet{wake: make(chan struct{}, 1)} }

@@ -25,7 +25,7 @@ type Model interface {
 	// [world.Unsupported] if the model has no such cluster.
 	New(h *Host, s world.Spec) (Service, error)
 	// Purpose returns the purpose of a dial if a function of this name is on its stack; false: the
-	// name does not tell.
+	// name does not show a purpose.
 	Purpose(function string) (Purpose, bool)
 }
 
@@ -64,9 +64,9 @@ func (noService) Processes() []Server                    { return nil }
 func (noService) Store() locks.Store                     { return locks.Store{Topology: locks.None} }
 func (noService) Opened(world.ClientSpec)                {}
 
-// Purpose is what a client dials for, as far as its stack tells. Dials of different purposes are
-// numbered apart: a library polls whether a server is back and renews subscriptions in the
-// background, and if one of these falls on the instant of a dial for an operation, their order is
+// Purpose is the purpose of a dial, as far as the stack of its caller shows it. Dials of different
+// purposes are numbered separately. In the background, a library polls whether a server is back and
+// renews subscriptions, and the order of such a dial and a dial for an operation in one instant is
 // random.
 type Purpose int
 
@@ -89,7 +89,7 @@ type Service interface {
 	Opened(s world.ClientSpec)
 }
 
-// Server is one server. Its methods are called in its own instants and wait for nothing but a mutex.
+// Server is one server. Its methods are called in its own instants and wait only for mutexes.
 type Server interface {
 	// Start starts its process, with or without its data. End ends it; its connections were closed
 	// before.
@@ -118,9 +118,9 @@ type Streamer interface {
 	Serve(c net.Conn, l Line)
 }
 
-// Directory is a server that clients ask for the address of others. Libraries do so under a mutex,
-// so a dial succeeds or fails at once; and as they ask several directories at a time and take the
-// first answer, only one answers each client.
+// Directory is a server that clients query for the addresses of other servers. Libraries do so under a
+// mutex, so a dial succeeds or fails at once. They query several directories at a time and take the
+// first answer, so only one directory answers each client.
 type Directory interface {
 	// Asked receives a client's bytes. Left is called when it hangs up.
 	Asked(l Line, written []byte)
@@ -131,6 +131,6 @@ type Directory interface {
 type Line interface {
 	// Send sends to the client.
 	Send(data []byte)
-	// Reachable reports whether the two could communicate now.
+	// Reachable reports whether client and server can communicate now.
 	Reachable() bool
 }

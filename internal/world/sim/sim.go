@@ -1,5 +1,5 @@
 // Package sim is the world in virtual time: the same locks, client libraries, workloads and faults
-// as in the real worlds, against in-memory servers, in one process and without a real wait.
+// as in the real worlds, with in-memory servers, in one process and without real waits.
 //
 //	clients (goroutines) ─ library ─ conn ─┐                    ┌─ conn ─ server 0
 //	                                       ├─ lanes: latency, ──┤            │ lanes
@@ -30,8 +30,8 @@
 //
 // A goroutine that waits for a mutex does not count as waiting. So a library that holds a mutex while
 // it waits for the network, with a second goroutine at that mutex, stops the clock forever. Client
-// libraries do that when they set up a connection or ask a directory, so the network answers those
-// at once (see dial.go).
+// libraries do that when they set up a connection or query a directory, so the network answers these
+// requests at once (see dial.go).
 package sim
 
 import (
@@ -60,20 +60,20 @@ type Options struct {
 	Enclosure []string
 	// ModuleCache is the directory of compiled modules. Empty: none is kept.
 	ModuleCache string
-	// ComputeLimit is how long, in real time, a module may compute without waiting once.
+	// ComputeLimit is the real time for which a module may compute without waiting once.
 	// 0 means half a minute.
 	ComputeLimit time.Duration
 	// Latency is the latency of a message. The zero value means [DefaultLatency].
 	Latency Latency
 }
 
-// Latency of one message: at least Base, and up to Spread more, drawn for each.
+// Latency is the latency of a message: Base plus a random part of Spread.
 type Latency struct {
 	Base   time.Duration `json:"base"`
 	Spread time.Duration `json:"spread"`
 }
 
-// DefaultLatency is that of machines in one datacenter: a round trip takes slightly more than a
+// DefaultLatency is the latency in a datacenter: a round trip takes slightly more than a
 // millisecond.
 var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Microsecond}
 
@@ -181,8 +181,8 @@ func (w *World) Inside(ctx context.Context, s world.Spec, body func(context.Cont
 	return body(inside, c)
 }
 
-// linger is the time that library goroutines have to end after the cluster: some sleep a second
-// between polls. The bubble reports the others as leaks.
+// linger is the time in which goroutines of libraries must end after the cluster, because some sleep
+// for a second between polls. The bubble reports later ones as leaks.
 const linger = time.Minute
 
 // relay polls the outer context and passes its end on.

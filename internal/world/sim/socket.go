@@ -49,7 +49,7 @@ func (m *module) Dial(addr string) wasm.Socket {
 	return s
 }
 
-// watch wakes the module when the connection might be made.
+// watch wakes the module when the connection may be possible.
 func (s *socket) watch(own class) {
 	c := s.module.cluster
 	select {
@@ -89,7 +89,7 @@ func (s *socket) advance() error {
 	}
 	s.at.node = n.Name
 	switch open, _ := c.net.open(s.at.client, n.Name); {
-	case !open: // what was sent is on its way
+	case !open: // the sent data is in flight
 		return wasm.ErrAgain
 	case !n.alive():
 		return s.fail(syscall.ECONNREFUSED)

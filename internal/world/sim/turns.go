@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// turns runs the modules of a cluster, one at a time: a module runs when everything else in the
-// simulation waits, and of several the one with the lowest number. So nothing depends on the
-// scheduling of goroutines, and nothing else runs meanwhile.
+// turns runs the modules of a cluster, one at a time. A module runs when everything else in the
+// simulation waits. If several can run, the module with the lowest number is next. So no result
+// depends on the scheduling of goroutines.
 type turns struct {
 	ready chan struct{} // has a token when a module might run
 
@@ -41,7 +41,7 @@ func (t *turns) wake() {
 	}
 }
 
-// run runs modules until the cluster ends. All modules have ended before.
+// run runs modules until the cluster ends. By then all modules have ended.
 func (t *turns) run(c *cluster) {
 	for {
 		select {
@@ -78,12 +78,12 @@ func (t *turns) next() *module {
 // computing is one turn of a module, for observers outside of virtual time.
 type computing struct{ *module }
 
-// computeLimit is how long, in real time, a module may compute without waiting once.
+// computeLimit is the real time for which a module may compute without waiting once.
 const computeLimit = 30 * time.Second
 
-// watch returns why a run cannot go on in which a module computes forever, since virtual time stops
-// then, and nothing inside notices. It returns nil when over is closed. It counts looks and not
-// time, because a busy machine delays looks, too.
+// watch returns an error if a module computes forever. Virtual time stops then, so nothing inside
+// the simulation notices. It returns nil when over is closed. It counts polls and not time, because
+// a busy machine also delays the polls.
 func (w *World) watch(limit time.Duration, over <-chan struct{}) error {
 	const looks = 30
 	tick := time.NewTicker(limit / looks)
@@ -101,7 +101,7 @@ func (w *World) watch(limit time.Duration, over <-chan struct{}) error {
 			continue
 		}
 		if same++; same >= looks {
-			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it does so for ever, most likely, and virtual time stands still meanwhile", now.path, now.name, limit)
+			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it probably computes forever, and virtual time is stopped", now.path, now.name, limit)
 		}
 	}
 }
