@@ -125,6 +125,8 @@ func TestBadInput(t *testing.T) {
 		"not in it yet":    {"exit 1", "redisson-jar/version=3.15.6/synced-slaves=on", 64, "Redisson 3.15.6 does not have it"},
 		"no duration":      {"exit 1", "redisson-jar/watchdog=soon", 64, `"soon" is not a duration`},
 		"no number":        {"exit 1", "redisson-jar/retries=-1", 64, `"-1" is not a whole number`},
+		"no such call":     {"exit 1", "redisson-jar/call=lokc", 64, `"lokc" is not tryLock or lock`},
+		"another's call":   {"exit 1", "redisson-jar-fenced/call=lock", 64, `"lock" is not tryLockAndGetToken or lockAndGetToken`},
 		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not default, on or off`},
 		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson-jar", 3, "Could not reserve enough space"},
 		"is not a guest":   {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
@@ -295,6 +297,25 @@ func TestConform(t *testing.T) {
 			}
 			if code > 1 || !slices.Equal(got, broken) {
 				t.Errorf("exit %d, broken %q, want %q:\n%s", code, got, broken, out)
+			}
+		})
+	}
+}
+
+// Calls of Redisson 4.7.0 other than tryLock break rules: the lock of MultiLock multiplies a lease by 1,000 after a refused round,
+// and lockAndGetToken of FencedLock ignores its lease.
+func TestConformCalls(t *testing.T) {
+	long(t)
+	for lock, broken := range map[string]string{
+		"redisson-jar-multi/call=lock":             "wait-lease",
+		"redisson-jar-fenced/call=lockAndGetToken": "expiry",
+	} {
+		t.Run(lock, func(t *testing.T) {
+			need(t, "java/redisson-4.7.0")
+			needServer(t)
+			out, code := run(t, install(t, built), nil, "conform", lock, "--world", "local", "--topology", "single")
+			if code != 1 || !regexp.MustCompile(`(?m)`+broken+` +BROKEN`).MatchString(out) {
+				t.Errorf("exit %d, want 1 and %s broken:\n%s", code, broken, out)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ import (
 // subject returns the lock for the suite, on a running cluster.
 func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
-		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.OnlyWaits,
+		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.CannotTry(s.use.Options),
 		Excused: map[string]string{},
 	}
 	maps.Copy(subject.Excused, s.entry.Excused)

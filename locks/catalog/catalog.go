@@ -70,6 +70,13 @@ func (l Lock) Options() []Option {
 	return slices.SortedFunc(slices.Values(l.options), func(a, b Option) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// CannotTry reports whether the lock cannot try once with some options: each acquire waits.
+func (l Lock) CannotTry(given map[string]string) bool {
+	return l.OnlyWaits || slices.ContainsFunc(l.options, func(o Option) bool {
+		return slices.Contains(o.onlyWaits, cmp.Or(given[o.Name], o.Default))
+	})
+}
+
 // Lease returns the length of the lease of requests without a ttl, by the option for it, or 0 if the lock has no such option.
 func (l Lock) Lease(given map[string]string) time.Duration {
 	for _, o := range l.options {

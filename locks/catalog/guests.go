@@ -30,6 +30,13 @@ var redissonJarOptions = []Option{
 	count("pool", "connectionMinimumIdleSize: idle connections to each server; Redisson itself keeps 24", "4", 0, 64),
 }
 
+// redissonDoor and fencedDoor are the options for the method that acquires a lock of Redisson, with the lease of the request or without.
+var (
+	redissonDoor = door("the method that acquires; lock waits until it is granted", []string{"lock"}, "tryLock", "lock")
+	fencedDoor   = door("the method that acquires; lockAndGetToken waits until it is granted", []string{"lockAndGetToken"},
+		"tryLockAndGetToken", "lockAndGetToken")
+)
+
 // redissonJarLocks are the locks of Redisson itself, each client in a JVM of its own.
 func redissonJarLocks() []Lock {
 	const releaseIgnored = "the unlock of RedissonRedLock ignores what the masters answer, so it always succeeds"
@@ -38,13 +45,17 @@ func redissonJarLocks() []Lock {
 		guests = append(guests, "java/redisson-"+v)
 	}
 	entry := func(name, about, page, says string) Lock {
+		door := redissonDoor
+		if name == "-fenced" {
+			door = fencedDoor
+		}
 		l := library("redisson-jar"+name, "Redisson's "+about, "redisson"+name,
 			locks.Claims{Bounded: true, Renewed: true, Reentrant: true, Waits: true},
 			Library{
 				Version: "org.redisson:redisson " + redissonVersions[0] + ", 3.15.6 and 3.13.6", Guests: guests,
 				Says: says, Where: "docs/data-and-services/locks-and-synchronizers.md, " + page,
 			},
-			redissonJarOptions...)
+			append(slices.Clone(redissonJarOptions), door)...)
 		l.Woken, l.check = true, checkRedissonJar
 		return l
 	}

@@ -24,6 +24,16 @@ type Option struct {
 	conform string
 	// isLease marks the length of the lease of requests without a ttl.
 	isLease bool
+	// onlyWaits are the values with which the lock cannot try once.
+	onlyWaits []string
+}
+
+// door is the option for the call of a library by which a client acquires the lock, of which the first one is the default. The
+// calls in onlyWaits wait until they are granted.
+func door(about string, onlyWaits []string, calls ...string) Option {
+	o := word("call", about, calls...)
+	o.onlyWaits = onlyWaits
+	return o
 }
 
 // ownLease marks the option for the lease of requests without a ttl.

@@ -273,8 +273,17 @@ func poll(ctx context.Context, l locks.Locker, r locks.Request, end time.Time) (
 	}
 }
 
-// freed returns the lease of l, which must get the lock after no more than d.
+// freed returns the lease of l, which must get the lock after no more than d. A lock that can only wait must be granted within
+// one wait; as in refuse, its request continues to wait in the background.
 func (b *bench) freed(ctx context.Context, l locks.Locker, d time.Duration, why string) locks.Lease {
+	if b.OnlyWaits {
+		lease, err := l.Acquire(ctx, b.ask(long, d+Late))
+		if err != nil && lease != nil {
+			go func() { _ = caught(func() error { return lease.Release(ctx) }) }()
+			must(fmt.Errorf("%s, but a client that waited for %v was not granted the lock: %w", why, d+Late, err))
+		}
+		return get(lease, err)
+	}
 	lease, err := poll(ctx, l, b.ask(long, 0), time.Now().Add(d+Late))
 	if err != nil {
 		must(fmt.Errorf("%s: %w", why, err))

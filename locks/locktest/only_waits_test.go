@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lockbench/locks"
@@ -91,5 +92,60 @@ func TestOnlyWaits(t *testing.T) {
 		if !slices.Contains(got, rule) {
 			t.Errorf("two clients were admitted at once, but %s is kept; broken: %q", rule, got)
 		}
+	}
+}
+
+// retrying is a lock with leases that waits in rounds. A wrong one multiplies the lease in each round that is refused.
+type retrying struct {
+	*silent
+	factor time.Duration
+}
+
+func (l retrying) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	end := time.Now().Add(r.Wait)
+	r.Wait = 0
+	for {
+		round := time.Now().Add(time.Second)
+		for time.Now().Before(round) {
+			lease, err := l.silent.Acquire(ctx, r)
+			if !errors.Is(err, locks.ErrTaken) {
+				return lease, err
+			}
+			if time.Now().After(end) {
+				return unserved{}, errors.New("it still waits")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		r.TTL *= l.factor
+	}
+}
+
+// unserved is an attempt that its lock has forgotten.
+type unserved struct{}
+
+func (unserved) Release(context.Context) error { return locks.ErrNotHeld }
+
+// A lease that is granted after a refused round must not be longer than the request.
+func TestWaitLease(t *testing.T) {
+	excused := map[string]string{}
+	for _, r := range locktest.Rules() {
+		if r.Name != "wait-lease" {
+			excused[r.Name] = "not tested"
+		}
+	}
+	for factor, broken := range map[time.Duration]bool{1: false, 1000: true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := retrying{&silent{holders: map[string]*silentLease{}}, factor}
+			for _, r := range locktest.Run(t.Context(), locktest.Subject{
+				OnlyWaits: true,
+				Card:      locks.Card{Claims: locks.Claims{Bounded: true, Waits: true}},
+				Excused:   excused,
+				Open:      func(context.Context, int) (locks.Locker, error) { return l, nil },
+			}) {
+				if r.Rule.Name == "wait-lease" && ((r.Err != nil) != broken || r.Undecided != nil || r.NA != "") {
+					t.Errorf("factor %d: broken %v, undecided %v, left out because %q", factor, r.Err, r.Undecided, r.NA)
+				}
+			}
+		})
 	}
 }

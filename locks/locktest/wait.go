@@ -39,6 +39,19 @@ var waitRules = []Rule{
 		must(give(ctx, lease))
 		return give(ctx, served(waiter, "the lock was released while another waited", ", but the waiter got"))
 	}},
+	{"wait-lease", "a lease that is granted after a long wait is as long as another one", func(ctx context.Context, b *bench) error {
+		needs(b.Claims.Waits, noWaiting)
+		needs(b.OnlyWaits, "only calls that cannot give up try again with what is left of an earlier try")
+		x, y := b.leased(ctx)
+		const ttl = time.Second // some libraries refuse a request within once or twice its lease, and try again
+		lease := required(take(ctx, x, b.ask(long, 0), "the lock is free"))
+		waiter := begin(ctx, y, b.ask(ttl, time.Minute))
+		must(sleep(ctx, 3*ttl))
+		must(give(ctx, lease))
+		served(waiter, "the lock was released while another waited", ", but the waiter got")
+		next := b.freed(ctx, x, ttl, fmt.Sprintf("the waiter was granted a lease of %v, which should be over", ttl))
+		return give(ctx, next)
+	}},
 	{"wait-expired", "a waiter gets the lock when the holder's lease is over", func(ctx context.Context, b *bench) error {
 		needs(b.Claims.Waits, noWaiting)
 		x, y := b.leased(ctx)

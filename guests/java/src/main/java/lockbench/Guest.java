@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 // adds redisson-jar*, spring-*, shedlock-*, curator: a thread for each owner, and a thread of a pool for each attempt without an owner
@@ -42,6 +43,10 @@ final class Guest {
     /** Lock is one attempt. Its calls run on one thread. release and renew are false if nothing was held. */
     interface Lock {
         boolean acquire() throws Exception;
+        /** waits is true if acquire cannot give up. Its outcome is unknown when the wait of the request is over. */
+        default boolean waits() {
+            return false;
+        }
         boolean release() throws Exception;
         /** tells is false if the library's unlock does not tell whether the lock was held. */
         default boolean tells() {
@@ -64,7 +69,7 @@ final class Guest {
     private static final class Session {
         ExecutorService thread;
         Lock lock;
-        boolean owned, ended, lost;
+        boolean owned, ended, lost, answered;
         volatile boolean held;
         volatile Long end; // of the lease, as System.nanoTime; null: it is renewed
     }
@@ -74,6 +79,7 @@ final class Guest {
     private final Map<String, Session> sessions = new ConcurrentHashMap<>();
     private final Map<String, ExecutorService> owners = new ConcurrentHashMap<>();
     private final ConcurrentLinkedDeque<ExecutorService> free = new ConcurrentLinkedDeque<>();
+    private final ScheduledExecutorService alarms = Executors.newSingleThreadScheduledExecutor();
     private boolean opened;
 
     Guest(PrintStream out, Library library) {
@@ -175,11 +181,14 @@ final class Guest {
         Session s = new Session();
         ask.lost = () -> lost(name, s);
         s.lock = library.lock(ask);
+        boolean waits = s.lock.waits();
+        if (waits && ask.wait == 0) throw new UnsupportedOperationException("this call waits until it is granted");
         s.owned = !owner.isEmpty();
         check(!name.isEmpty() && sessions.putIfAbsent(name, s) == null, "an acquire has a new session");
         s.thread = s.owned ? owners.computeIfAbsent(owner, o -> Executors.newSingleThreadExecutor()) : free.poll();
         s.thread = s.thread == null ? Executors.newSingleThreadExecutor() : s.thread;
         s.thread.execute(() -> acquire(name, s, ask.ttl, answer));
+        if (waits) alarms.schedule(() -> overdue(s, request), ask.wait, TimeUnit.MILLISECONDS);
     }
 
     private void acquire(String name, Session s, long ttl, JsonObject answer) {
@@ -197,10 +206,21 @@ final class Guest {
             answer.addProperty("unknown", e.toString());
         }
         synchronized (this) { // a notice of a loss comes after the answer
+            if (s.answered) return; // the release that follows an unknown outcome waits for this thread
+            s.answered = true;
             s.held = granted;
             say(answer);
             if (s.lost) lost(name, s);
         }
+    }
+
+    private synchronized void overdue(Session s, JsonObject request) {
+        if (s.answered) return;
+        s.answered = true;
+        JsonObject answer = new JsonObject();
+        answer.add("id", request.get("id"));
+        answer.addProperty("unknown", "the call is still waiting");
+        say(answer);
     }
 
     /** granted: no library here reports when a lease ends that it does not renew, so the client counts it from the answer. */

@@ -84,6 +84,13 @@ public final class Redisson implements Guest.Library {
                 case "sync-timeout":
                     set(c, o, "setSlavesSyncTimeout", long.class, millis(o));
                     break;
+                case "call":
+                    List<String> calls = lock.equals("redisson-jar-fenced")
+                            ? List.of("tryLockAndGetToken", "lockAndGetToken") : List.of("tryLock", "lock");
+                    if (!calls.contains(o.getValue())) {
+                        throw new IllegalArgumentException("option call: \"" + o.getValue() + "\" is not " + String.join(" or ", calls));
+                    }
+                    break;
                 case "timeout":
                 case "retries":
                 case "retry-interval":
@@ -249,7 +256,29 @@ public final class Redisson implements Guest.Library {
         }
 
         @Override
+        public boolean waits() {
+            return options.getOrDefault("call", "tryLock").startsWith("lock");
+        }
+
+        /** unit is that in which an application states the lease: seconds, if they are whole. */
+        final TimeUnit unit() {
+            return ask.ttl % 1000 == 0 ? TimeUnit.SECONDS : TimeUnit.MILLISECONDS;
+        }
+
+        final long lease() {
+            return unit().convert(ask.ttl, TimeUnit.MILLISECONDS);
+        }
+
+        @Override
         public boolean acquire() throws Exception {
+            if (waits() && ask.ttl > 0) {
+                lock.lock(lease(), unit());
+                return true;
+            }
+            if (waits()) {
+                lock.lock();
+                return true;
+            }
             if (ask.ttl > 0) {
                 return lock.tryLock(ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
             }
@@ -282,7 +311,9 @@ public final class Redisson implements Guest.Library {
 
         @Override
         public boolean acquire() throws Exception {
-            if (ask.ttl > 0) {
+            if (waits()) {
+                token = ask.ttl > 0 ? call(new Class<?>[] {long.class, TimeUnit.class}, lease(), unit()) : call(new Class<?>[0]);
+            } else if (ask.ttl > 0) {
                 token = call(new Class<?>[] {long.class, long.class, TimeUnit.class}, ask.wait, ask.ttl, TimeUnit.MILLISECONDS);
             } else if (ask.wait > 0) {
                 token = call(new Class<?>[] {long.class, TimeUnit.class}, ask.wait, TimeUnit.MILLISECONDS);
@@ -294,7 +325,7 @@ public final class Redisson implements Guest.Library {
 
         private Long call(Class<?>[] types, Object... args) throws Exception {
             try {
-                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod("tryLockAndGetToken", types).invoke(lock, args);
+                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod(options.getOrDefault("call", "tryLockAndGetToken"), types).invoke(lock, args);
             } catch (InvocationTargetException e) {
                 throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
             }
