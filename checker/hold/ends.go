@@ -16,14 +16,14 @@ import (
 //	granted                    its lease may have            a definite answer
 //	                           run out                       to a release
 type Ends struct {
-	// Lapse is the position from which it may have ended although no client asked for that:
-	// its lease may have run out, or its client may be dead. If it cannot, Lapse is the end.
+	// Lapse is the position from which the hold may have ended without a request, because its lease
+	// may have run out or its client may be dead. If that is impossible, Lapse is the end.
 	Lapse int
 	// Proven is the call of the last release or renewal that was answered with ok, or -1.
-	// If the answer is true, the session held without a break up to there.
+	// If the answer is right, the session held up to that call without a break.
 	Proven int
-	// Possible is the position from which it certainly is held no more: a release was
-	// answered by then, with ok or with "not held". Without such an answer it is Beyond.
+	// Possible is the position from which the hold is certainly over: a release was answered by then,
+	// with ok or with "not held". Without such an answer it is Beyond.
 	Possible int
 }
 
@@ -186,7 +186,7 @@ func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 		first, _ := d.LeaseEnd(pos)
 		return first == Never || op.Return < b.Stepped && at < first-Slack
 	}
-	// A library renews from the answer on, for as long as it can. If the answer came too late, the
+	// A library renews from the answer on, as long as it can. If the answer came too late, the
 	// first renewal must be over. A library stops renewing when its client calls release, and the
 	// last renewal may be a period old by then:
 	//

@@ -6,23 +6,20 @@ import (
 	"lockbench/internal/history"
 )
 
-// resent is how long TCP waits at least before it sends unconfirmed data again. It
-// waits twice as long each time after that.
+// resent is the least time after which TCP sends unconfirmed data again. Each later wait is twice as long.
 const resent = 200 * time.Millisecond
 
-// latestEffect is when a request of unknown outcome took effect, at the latest. Its client
-// has given up, but nothing takes a sent request back: it arrives when the network is whole
-// again, or when the server goes on. Its connection may have tried since the fault began,
-// and waits twice as long each time; so the next try comes no later after the fault than
-// that lasted. If another fault has begun by then, it holds up this one as well.
+// latestEffect returns the latest time at which a request of unknown outcome can take effect. A client that gives up cannot
+// withdraw a sent request, so the request arrives after the faults that hold it up. TCP doubles its waits, so the next try comes
+// no later than the end of the fault plus the length of the fault. A fault that has begun by then holds up the request too.
 //
 //	client 1  acquire, ttl 2 s ── unknown
 //	cut       ├────────────────────────────────┤
 //	server                                            SET ok, for 2 s from here
 //	client 2                                               refused
 //
-// Without a fault that may hold it up it arrived before its client gave up. ends.go has the
-// request that was never answered, which may take effect at any time.
+// If no fault may hold it up, the request arrived before its client gave up. ends.go treats requests that were never answered,
+// which may take effect at any time.
 func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 	asked, latest := b.time(op.Invoke), b.time(op.Return)
 	since := Never
@@ -39,10 +36,10 @@ func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 	return latest
 }
 
-// heldUp is while a fault may have kept the requests of a client back.
+// heldUp is an interval in which a fault may have held up the requests of a client.
 type heldUp struct{ began, healed time.Duration }
 
-// holdingUp are those faults of a client, in the order in which they began.
+// holdingUp returns these intervals of a client in the order of their begins.
 func (b *Book) holdingUp(client int32) []heldUp {
 	all, ok := b.heldUp[client]
 	if ok {

@@ -8,14 +8,14 @@ import (
 	"lockbench/internal/history"
 )
 
-// LeaseKind says what is known of the end of a lease.
+// LeaseKind is the knowledge of the end of a lease.
 type LeaseKind uint8
 
 // The kinds of leases.
 const (
-	NoLease  LeaseKind = iota // it never ends by itself
+	NoLease  LeaseKind = iota // the hold never ends by itself
 	Bounded                   // it ends at First, which its client knows
-	Waited                    // it ends between First and Last: its client waited, and was not told
+	Waited                    // it ends between First and Last: its client waited, and the answer had no end
 	Answered                  // it ends between First and Last: its library reports no end, and its client counts from the answer
 	Renewed                   // its library keeps it alive, Length at a time
 )
@@ -23,18 +23,18 @@ const (
 // Lease is the lease that a session was granted.
 type Lease struct {
 	Kind        LeaseKind
-	First, Last time.Duration // when it ends at the earliest and at the latest; Never
+	First, Last time.Duration // its earliest and its latest end, or Never
 	Counted     time.Duration // Answered: the end up to which the client counted on it
-	Length      time.Duration // asked for; or renewed at a time; 0 if it is not known
+	Length      time.Duration // the requested length, or that of each renewal; 0: unknown
 }
 
-// period is the time between two renewals by a library. Most libraries renew three times in
+// period returns the time between two renewals by a library. Most libraries renew three times in
 // the length of a lease.
 func period(length time.Duration) time.Duration { return length / 3 }
 
-// lease is that of an acquire. A client computes the end from the moment it asked, and
-// never from the moment it was answered: one that is paused inside its acquire gets the
-// answer late, and the lease no later.
+// lease returns the lease of an acquire. A client computes the end from the time of its request
+// and not from that of the answer: if it is paused inside its acquire, the answer comes late, but
+// the lease does not begin later.
 func (b *Book) lease(s *history.Session) Lease {
 	asked, granted := b.History.At(s.Acquire.Invoke), b.History.At(s.Acquire.Return)
 	l := Lease{Kind: Bounded, Length: asked.TTL}
@@ -56,37 +56,37 @@ func (b *Book) lease(s *history.Session) Lease {
 		l.First = Later(asked.Time, asked.TTL)
 		l.Last = l.First
 	default:
-		// The attempt that was granted began somewhere in the wait. Taking the start of
-		// the wait for it would end a lease before its grant, and excuse everything.
+		// The granted attempt began at some time in the wait. A lease from the start of the
+		// wait would end before the grant, and would excuse every overlap.
 		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Later(granted.Time, asked.TTL)
 	}
 	return l
 }
 
-// move is where a renewal is called or answered, and the end of the lease from there on, as
-// far as it is known.
+// move is the position of the call or the answer of a renewal, with the known end of the lease
+// from there on.
 type move struct {
 	at          int
-	first, last time.Duration // the ends of the lease, at the earliest and at the latest
+	first, last time.Duration // the earliest and the latest end of the lease
 	counted     time.Duration // as in [Lease]
-	open        int           // renewals that are under way
+	open        int           // the number of unanswered renewals
 }
 
-// renewal is one that may have worked.
+// renewal is a renewal that may have worked.
 type renewal struct {
 	op       history.Op
-	ttl      time.Duration // that was asked for; Never if none was
+	ttl      time.Duration // the requested length; Never if there is none
 	asked    time.Duration
-	deadline time.Duration // if it takes effect when the client asks for it
-	latest   time.Duration // if its client counts it from the answer; else the deadline
+	deadline time.Duration // the end if the renewal takes effect at its call
+	latest   time.Duration // the end if the client counts from the answer; otherwise the deadline
 }
 
-// moves are those of a session, in order.
+// moves returns the moves of a session in order.
 //
-// A renewal that is under way may have shortened the lease already; only once it is
-// answered may its client count on more. If two are under way at once, it is unknown which one
-// the service applies last. And one that is never answered may take effect at any later time,
-// though its lease then counts from there:
+// An unanswered renewal may have shortened the lease already, and its client may count on a longer
+// lease only after the answer. If two renewals are unanswered at once, it is unknown which one the
+// service applies last. A renewal that is never answered may take effect at any later time, and its
+// lease counts from that time:
 //
 //	renew ttl=10s at 4 ms ...(no answer)
 //	renew ttl=20s at 5 ms ── ok             the lease may end at 10.005 s, if the first comes last
@@ -129,14 +129,14 @@ func (b *Book) moves(d *Hold) []move {
 	return all
 }
 
-// leases are the leases of a session that may be in force.
+// leases has the leases of a session that may be in force.
 type leases struct {
 	d        *Hold
-	mayApply []renewal     // answered ok, now or later, and perhaps the last one that the server applied
-	answered int           // the latest call among those that are answered
-	since    time.Duration // and its time
-	shortest time.Duration // the shortest lease asked for before that by one that is never answered
-	doubted  time.Duration // when a lease ends that was asked for after it by such a one
+	mayApply []renewal     // answered with ok, now or later; the server may have applied any of them last
+	answered int           // the latest call of the answered renewals
+	since    time.Duration // the time of that call
+	shortest time.Duration // the shortest lease of the earlier renewals that are never answered
+	doubted  time.Duration // the earliest end of the leases of later renewals that are never answered
 }
 
 func (l *leases) ask(r renewal) {
@@ -147,7 +147,7 @@ func (l *leases) ask(r renewal) {
 	l.shortest, l.doubted = min(l.shortest, r.ttl), min(l.doubted, r.deadline)
 }
 
-// answer takes the renewal that is answered at a position, if one is.
+// answer handles the renewal that is answered at a position, if there is one.
 func (l *leases) answer(pos int) {
 	i := slices.IndexFunc(l.mayApply, func(r renewal) bool { return r.op.Return == pos })
 	if i < 0 {
@@ -160,7 +160,7 @@ func (l *leases) answer(pos int) {
 	l.doubted = Later(l.since, l.shortest)
 }
 
-// ends are when the lease ends, and how many renewals are under way.
+// ends returns the earliest and the latest end of the lease, and the number of unanswered renewals.
 func (l *leases) ends(pos int) (first, last time.Duration, open int) {
 	first, last = l.d.Lease.First, l.d.Lease.Last
 	if l.answered >= 0 {
@@ -175,8 +175,8 @@ func (l *leases) ends(pos int) (first, last time.Duration, open int) {
 	return min(first, l.doubted), min(last, l.doubted), open
 }
 
-// LeaseEnd is when the lease ends, at the earliest and at the latest, by the calls and answers
-// up to a position.
+// LeaseEnd returns the earliest and the latest end of the lease by the calls and answers up to a
+// position.
 func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 	n := sort.Search(len(d.moves), func(i int) bool { return d.moves[i].at > pos })
 	if n == 0 {
@@ -214,16 +214,15 @@ func (d *Hold) CountedEnd(pos int) time.Duration {
 	return d.moves[n-1].counted
 }
 
-// Late tells whether a grant was answered after its own lease, or may have been where
-// the history does not say when that ends: it was a grant at some time before, and is over. No
-// client can count on it, and a client that was granted the lock after that lease did not meet it:
+// Late reports whether a grant was answered after the latest end of its own lease. The server granted the lock before, and the
+// hold was over at the answer. No client can count on such a grant, and it does not overlap with a grant after that lease:
 //
 //	client 1  acquire ── granted ── its lease ends ──────────── ok
 //	client 2                                       acquire ── ok    not while client 1 held
 func (b *Book) Late(d *Hold) bool { return d.Granted() && b.latest(d) <= b.time(d.Grant) }
 
-// deadMargin is how long before the answer a lease must have ended by the library's own word. It is more than a busy machine
-// needs to deliver a request and an answer.
+// deadMargin is the least time between the end of a lease, as its library reports it, and the answer. It is more than a busy
+// machine needs to deliver a request and an answer.
 const deadMargin = 500 * time.Millisecond
 
 // Dead returns the end of a lease that was over long before its library answered, by the end that the library reported with the
@@ -231,11 +230,11 @@ const deadMargin = 500 * time.Millisecond
 //
 //	client 1  acquire, lease 2 s ── its lease ends ───────────── ok, until 2 s
 //
-// A client that was stopped gets a right answer late, and a client whose clock was changed cannot count, so a fault that
+// A stopped client gets a right answer late, and a client whose clock was changed cannot measure time, so a fault that
 // stopped the client or changed a clock during the acquire excuses the library.
 //
-// A lease whose end is not reported has ended by the ttl that its only attempt asked for, unless a fault kept the request back
-// or made the library send it again. So any fault that concerns the client excuses the library.
+// A lease without a reported end ended by the ttl of its only attempt, unless a fault held up the request or made the library
+// send it again. So any fault that concerns the client excuses the library.
 func (b *Book) Dead(d *Hold) (end time.Duration, dead bool) {
 	if !d.Granted() || d.Grant >= b.Stepped {
 		return 0, false
@@ -260,8 +259,8 @@ func (b *Book) Dead(d *Hold) (end time.Duration, dead bool) {
 	return d.Lease.First, true
 }
 
-// MayBeLate tells whether a grant may have been answered after its own lease: that of a
-// client that waited may have been made at any time since it asked.
+// MayBeLate reports whether a grant may have been answered after the end of its own lease. The server may have granted the lock
+// to a waiting client at any time since the request.
 //
 //	client 1  acquire, waits, ttl=1s  granted at once ─────────────── ok at 1.5 s
 //	client 2                                         acquire ok at 1 s
@@ -269,7 +268,7 @@ func (b *Book) MayBeLate(d *Hold) bool {
 	return b.Late(d) || d.Granted() && (d.Lease.Kind == Waited || d.Lease.Kind == Answered) && d.Lease.First-Slack <= b.time(d.Grant)
 }
 
-// latest is the end of a lease that was never renewed.
+// latest returns the latest end of a lease that was never renewed.
 func (b *Book) latest(d *Hold) time.Duration {
 	asked := b.History.At(d.Session.Acquire.Invoke)
 	if d.Lease.Kind == Renewed {
@@ -282,10 +281,9 @@ func (b *Book) latest(d *Hold) time.Duration {
 	return d.Lease.Last
 }
 
-// InTime tells whether the lease of a grant certainly was still running when the answer
-// came, whenever the attempt that was granted began. Two of these that exclude each other
-// were granted in the order of their answers: had the later one come first, it would still
-// have been held when the other's answer came.
+// InTime reports whether the lease of a grant certainly still ran at the answer, whenever the granted attempt began. Two such
+// grants that exclude each other were granted in the order of their answers. Otherwise the later one would still have been held
+// at the answer to the other one.
 func (b *Book) InTime(d *Hold) bool {
 	if d.Grant >= b.Stepped {
 		return false
