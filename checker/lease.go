@@ -11,19 +11,18 @@ import (
 	"lockbench/locks"
 )
 
-// lease asks whether servers keep leases as clients expect: that a server keeps a grant at
-// least as long as its holder counts on it, not much longer than was asked for, and
-// that the lock of a client that died is not handed over before its lease can have
-// ended.
+// lease checks three expectations of clients: a server keeps a grant at least as long as its holder
+// counts on it, it does not keep the grant much longer than requested, and it does not grant the lock of
+// a dead client before the lease can have ended.
 //
-// The run asks the server right after some of the grants how long it keeps the key. The
-// answer arrives later than it was true, so it is an upper bound: a key that lives for d more,
-// by an answer at time t, is gone by t+d.
+// Right after some of the grants, the run queries the remaining lifetime of the key. The answer is older
+// than its arrival, so it is an upper bound: if an answer at time t has the lifetime d, the key is gone
+// by t+d.
 //
 //	granted           probe: 2 s left        gone by now      client counts on it
 //	   ├──────────────────┼─────────────────────────┤· · · · · · · · · · ┤   lease-short
 //
-// A lock of a live holder that is handed over is for exclusion.
+// Exclusion reports a lock that is granted to another client while its holder lives.
 func lease(l *ledger, _ Report) Result {
 	h := l.h
 	var byName map[string]*hold.Hold
@@ -31,8 +30,8 @@ func lease(l *ledger, _ Report) Result {
 	var findings []Finding
 	reported := map[string]bool{}
 	probed, judged, struckBy := 0, 0, 0
-	// While faults hit servers, two of them may both act as the leader, and the run may ask the
-	// one that the client does not use. So only grants and probes in calm count.
+	// During faults on servers, two servers may act as the leader, and the run may query the server that the
+	// client does not use. So only grants and probes outside of such faults count.
 	for _, pos := range h.Probes {
 		probe := h.Events[pos].Facts.Kept
 		if probe == nil || probe.TTL == nil {
@@ -74,7 +73,7 @@ func lease(l *ledger, _ Report) Result {
 	return r
 }
 
-// calm tells whether no server was struck from one position to another.
+// calm reports whether no fault on a server was in effect from one position to another.
 func (l *ledger) calm(from, to int) bool {
 	if to < l.durable {
 		return true
@@ -84,21 +83,21 @@ func (l *ledger) calm(from, to int) bool {
 	return n > 0 && quiet[n-1].Has(from) && quiet[n-1].Has(to)
 }
 
-// longestLeases are the longest that each owner ever asks for on a key. A holder may enter
-// again and ask for more, and the server then keeps the lock for as long as that:
+// longestLeases has the longest lease that each owner requests on a key. A holder may enter
+// again with a longer lease, and the server then keeps the lock for that time:
 //
 //	outer  acquire ttl=5s ──────────────────────────────────── release
 //	inner                 acquire ttl=30s ── probe: 30 s left      not too long
 //
-// A session that asks for no lease may keep the lock for ever. Readers share one lease on the server, so
-// the longest lease of any reader counts for all of them, and they are entered without an owner. A
-// lease that was asked for after the server was asked explains nothing.
+// A session without a lease may keep the lock forever. Readers share one lease on the server, so the
+// longest lease of any reader counts for all of them, and they have no owner here. A lease that was
+// requested after the query does not explain the answer.
 type longestLeases map[hand][]wish
 
 // hand is an owner on a key.
 type hand struct{ owner, key string }
 
-// wish is the longest lease that was asked for up to a position.
+// wish is the longest lease that was requested up to a position.
 type wish struct {
 	at  int
 	ttl time.Duration
@@ -129,7 +128,7 @@ func longestAsked(h *history.History) longestLeases {
 	return longest
 }
 
-// at is the longest lease that may keep a session's key at a position.
+// at returns the longest lease that may keep the key of a session at a position.
 func (l longestLeases) at(s *history.Session, pos int) time.Duration {
 	longest := time.Duration(0)
 	for _, at := range []hand{{s.Owner, s.Keys[0]}, {"", s.Keys[0]}} {
@@ -144,8 +143,8 @@ func (l longestLeases) at(s *history.Session, pos int) time.Duration {
 	return longest
 }
 
-// kept compares the answer of a server with the longest lease that was asked for, and with the
-// lease that the client knows.
+// kept compares the answer of a server with the longest requested lease, and with the lease that the
+// client knows.
 func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
 	s, at := d.Session, l.h.At(pos).Time
 	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped || d.Renewed() {

@@ -25,8 +25,8 @@ func newLedger(h *history.History, o Options) *ledger {
 	return &ledger{Book: book, h: h, durable: durable(h), owned: ownersOf(book.Keys), quiet: recovered(h), searchLimit: models.Limit}
 }
 
-// recovered returns the recovery periods that ended before the first fault that never healed. A lock may do in a later one what it may
-// do during a fault.
+// recovered returns the recovery periods that ended before the first fault that never healed. In a later period, a lock is excused
+// as during a fault.
 func recovered(h *history.History) []history.Stretch {
 	end := len(h.Events)
 	for _, f := range h.Faults {
@@ -37,7 +37,7 @@ func recovered(h *history.History) []history.Stretch {
 	return slices.DeleteFunc(slices.Clone(h.Quiet), func(q history.Stretch) bool { return q.To > end })
 }
 
-// durable is the position up to which a refusal proves something. After a fault, a server may have
+// durable returns the position up to which a refusal is evidence. After a fault, a server may have
 // lost grants or have old grants again.
 func durable(h *history.History) int {
 	at := h.ClockStep()

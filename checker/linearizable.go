@@ -13,25 +13,22 @@ import (
 	"lockbench/internal/history"
 )
 
-// A history of more operations than this is not judged in whole. With about twenty calls of
-// unknown outcome a search can take longer than a user waits, and it does so when there is
-// something to find.
+// A history with more operations than this is not judged as a whole. With about twenty calls of
+// unknown outcome, a search can take longer than a user waits, especially if there is a violation.
 const (
 	wholeOps     = 200
 	wholeUnknown = 12
 )
 
-// linearizable asks porcupine, which knows nothing of locks but a [models.Model], for
-// an order of the operations in which every answer was right. It is a second opinion
-// next to the checks that know about locks, and it judges what it can search: a small history
-// in whole, or the sessions of the first double grant that exclusion found.
-// Elsewhere it says "not judged" and changes no verdict. A search that came to its limit
-// has no answer, so it changes no verdict either.
+// linearizable searches with porcupine for an order of the operations in which every answer was right.
+// porcupine knows a lock only as a [models.Model], so the check is independent of the other checks. It
+// judges a small history as a whole, and otherwise the sessions of the first double grant that
+// exclusion found. If it cannot judge, or if the search reaches its limit, it changes no verdict.
 //
-// Holding is compared with what was answered, not with what the clients could know: a lease
-// only lets a hold end at some moment after it has run out.
+// It compares holds with the answers, and not with the knowledge of the clients: after the end of its
+// lease, a hold can end at any time.
 func linearizable(l *ledger, said Report) Result {
-	// The other classes rest on when a lease ended, which answers alone do not show.
+	// The other classes depend on the end of a lease, which answers alone do not show.
 	excluded, _ := said.Check(Exclusion)
 	if i := slices.IndexFunc(excluded.Findings, func(f Finding) bool { return f.Class == DoubleGrant }); i >= 0 {
 		return l.aroundFinding(excluded.Findings[i])
@@ -54,7 +51,7 @@ func linearizable(l *ledger, said Report) Result {
 	return l.searchKeys(keys)
 }
 
-// searchKeys judges one key after the other.
+// searchKeys judges the keys one after the other.
 func (l *ledger) searchKeys(keys []*calls) Result {
 	var findings []Finding
 	var note, gaveUp string
@@ -82,9 +79,9 @@ func (l *ledger) model() porcupine.Model {
 	return models.Lock(l.h.Header.Model.Has(history.Reentrant))
 }
 
-// unexplained finds the answer that no order explains: the last event of the shortest
-// beginning of the history that cannot be explained. A longer beginning has no explanation
-// either, so the shortest is found by halving.
+// unexplained finds the answer that no order explains: the last event of the shortest prefix of the
+// history without an explanation. A longer prefix has no explanation either, so a binary search finds
+// the shortest.
 func (l *ledger) unexplained(k *calls) Finding {
 	low, high := 0, len(k.events) // explained up to low, not up to high
 	for low+1 < high {
@@ -107,9 +104,8 @@ func (l *ledger) unexplained(k *calls) Finding {
 	}
 }
 
-// aroundFinding gives a second opinion on what exclusion found, from the sessions that the
-// finding names. Leaving out others can make nothing illegal that was legal, because fewer
-// holders are always allowed.
+// aroundFinding judges the sessions that a finding of exclusion names. Leaving out other sessions cannot
+// make a legal history illegal, because fewer holders are always allowed.
 func (l *ledger) aroundFinding(around Finding) Result {
 	k := l.callsOf(around, false)
 	var r Result
@@ -145,7 +141,7 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	return err
 }
 
-// leased tells whether any lease can have ended.
+// leased reports whether any lease can have ended.
 func leased(h *history.History) bool {
 	for _, s := range h.Sessions {
 		if h.At(s.Acquire.Invoke).TTL > 0 {

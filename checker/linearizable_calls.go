@@ -21,7 +21,7 @@ import (
 // calls are the events of one key in the form that porcupine reads.
 type calls struct {
 	l       *ledger
-	work    bool // includes what clients did as holders; otherwise only acquire, release and renew
+	work    bool // includes the work of holders; otherwise only acquire, release and renew
 	key     string
 	events  []event
 	ops     int
@@ -78,7 +78,7 @@ func (c *calls) session(n, owner int32, d *hold.Hold) {
 		outcome = models.OK
 	case history.Failed:
 		if !c.l.strict(s) {
-			return // the session holds nothing, and no operation follows
+			return // the session does not hold, and no operation follows
 		}
 		outcome = models.Refused
 	default:
@@ -114,7 +114,7 @@ func (c *calls) operation(d *hold.Hold, op history.Op, call models.Call) {
 			outcome = models.Unknown // the service counts by owner, so it may have released another session
 		}
 		// The work of a holder is not an answer of a server. A drawing shows that two clients worked at
-		// once, not what they learned at the end.
+		// once, and not whether they noticed that at the end.
 		if c.work && outcome == models.Refused {
 			outcome = models.Unknown
 		}

@@ -10,22 +10,22 @@ import (
 	"lockbench/internal/history"
 )
 
-// No-progress needs this much evidence. Few attempts, or attempts within a short time, may all be
-// unlucky: a split vote of a majority lock refuses every client.
+// no-progress needs this much evidence. Few attempts, or attempts within a short time, may all fail by
+// chance: a split vote of a majority lock refuses every client.
 const (
 	refusalsMin = 5
 	starvedMin  = time.Second
 )
 
-// liveness asks whether a lock that could be granted was granted. It looks at quiet
-// stretches only, after everything is healed and the servers answer; while faults are
-// in effect, also one that never heals, a lock may refuse as long as it likes.
+// liveness checks that a lock that can be granted is granted. It judges only quiet stretches, after all
+// faults have healed and the servers answer. During a fault, also one that never heals, a lock may
+// refuse for any time.
 //
 // Its first rule is no-progress: in a quiet stretch, from the position on at which no client
 // could hold a key any more, at least five attempts were refused over at least a
-// second, and none was granted until the stretch ended. A client could hold a key if any
-// server may know of its hold, whether or not the client still counts on it. A lock
-// whose holder died with a lease of a minute is slow to return, as its lease says.
+// second, and none was granted until the stretch ended. A client can hold a key as long as any server
+// may have its hold, whether or not the client still counts on it. If a holder with a lease of a minute
+// dies, the lock may be held for that minute.
 //
 // residue.go and asleep.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
@@ -69,8 +69,8 @@ func liveness(l *ledger, _ Report) Result {
 	return r
 }
 
-// tried returns the places of the keys for which clients asked in a stretch. There may be so many keys and
-// stretches that not every pair of them can be looked at.
+// tried returns the indexes of the keys that clients requested in a stretch. There may be too many keys and
+// stretches to examine each pair of them.
 func (l *ledger) tried(q history.Stretch) (keys []int) {
 	first, _ := slices.BinarySearchFunc(l.h.Sessions, q.From, func(s *history.Session, pos int) int { return s.Acquire.Invoke - pos })
 	for _, s := range l.h.Sessions[first:] {
@@ -83,7 +83,7 @@ func (l *ledger) tried(q history.Stretch) (keys []int) {
 	return slices.Compact(keys)
 }
 
-// wanted has the attempts for a key, or for several keys that were asked for together.
+// wanted has the attempts for a key, or for several keys that were requested together.
 type wanted struct {
 	key     string
 	names   []string           // of all keys, quoted
@@ -99,19 +99,18 @@ func (w *wanted) name() string {
 	return "any of " + strings.Join(w.names, ", ")
 }
 
-// keeper is an attempt that was not refused, and may have kept a key from others from its
-// call up to an end.
+// keeper is an attempt that was not refused, and that may have held a key from its call up to an end.
 type keeper struct {
 	hold     *hold.Hold
-	lease    time.Duration // when it has run out on every server
+	lease    time.Duration // when it has ended on every server
 	asked    int
 	until    end
-	longest  end              // the latest end of this one and of those that asked before
-	last     *history.Session // the last one that was granted, of this one and those before
-	doubtful *history.Session // the last one whose end is not known, of the same
+	longest  end              // the latest end of this and all earlier keepers
+	last     *history.Session // the last granted session of these
+	doubtful *history.Session // the last session of these whose end is unknown
 }
 
-// end is where a hold ends: at an event, or right before it at the end of a lease.
+// end is the end of a hold: an event, or the end of a lease right before it.
 type end struct {
 	pos int
 	at  time.Duration
@@ -128,7 +127,7 @@ func later(a, b end) end {
 func (l *ledger) wanted(k *hold.Key) *wanted {
 	w := &wanted{key: k.Name, names: []string{fmt.Sprintf("%q", k.Name)}}
 	var keepers []keeper
-	held := map[string][]int{} // by owner, its keepers that may be held
+	held := map[string][]int{} // by owner: its keepers that may be held
 	for _, d := range k.All {
 		s := d.Session
 		alone := len(s.Keys) == 1 // otherwise another key may be the reason for what happens: see together.go
@@ -177,7 +176,7 @@ func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
 		}
 		outer.lease = max(outer.lease, inner.lease)
 		for _, op := range inner.hold.Session.Ops {
-			// A release that finds nothing held, or comes after both leases, restarts nothing.
+			// A release without a hold, or after both leases, restarts no lease.
 			if op.F == history.Release && op.Return >= 0 && !l.NotHeld(op) && inner.lease < hold.Never && l.h.Events[op.Invoke].Time < outer.lease {
 				outer.lease = max(outer.lease, hold.Later(l.h.Events[op.Return].Time, inner.lease-l.h.Events[inner.asked].Time))
 			}
@@ -188,14 +187,14 @@ func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
 	return open
 }
 
-// freeFrom is the position in a stretch from which no client can hold a key until the stretch ends,
-// the last session that was granted it, and the last one whose end is not known. Of several keys it
-// is the key that is free last.
+// freeFrom returns the position in a stretch from which no client can hold a key until the stretch ends, the last
+// session that was granted the key, and the last session whose end is unknown. If there are several keys, it returns
+// these for the key that is free last.
 func (w *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.Session) {
 	from = q.From
 	for _, keepers := range w.keepers {
-		// An attempt that was granted in the stretch moves the position behind itself. So does
-		// one that is still under way when the stretch ends, because it may yet be granted.
+		// If an attempt was granted in the stretch, the position comes after it. The same is true for an
+		// attempt that is still open when the stretch ends, because it may still be granted.
 		n, _ := slices.BinarySearchFunc(keepers, q.To, func(c keeper, pos int) int { return c.asked - pos })
 		if n == 0 {
 			continue
@@ -207,8 +206,7 @@ func (w *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.
 	return from, last, doubtful
 }
 
-// starved tells whether a key was wanted and could have been granted in a stretch, but was not:
-// enough attempts were refused while no client could hold it.
+// starved reports whether enough attempts for a key were refused in a stretch while no client could hold the key.
 func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 	from, last, doubtful := w.freeFrom(q)
 	first, _ := slices.BinarySearchFunc(w.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
@@ -235,8 +233,8 @@ func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 			l.at(from), n, l.at(end)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
-	// This is not a proof, but the first place to look: a server may keep a hold that no client released. If
-	// a client was granted the lock after that, it kept no client out.
+	// This session is not proven to be the cause, but a server may keep a hold that no client released. If
+	// a client was granted the lock later, that hold blocked no client.
 	over := doubtful != nil && last != nil && doubtful != last && doubtful.Acquire.Return >= 0 && doubtful.Acquire.Return < last.Acquire.Return
 	switch {
 	case doubtful != nil && !over:
@@ -248,5 +246,5 @@ func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 	return f, true
 }
 
-// notAsked tells whether an error says that the lock was never asked, so it did not refuse.
+// notAsked reports whether an error means that the guest sent no request to the lock, so the lock did not refuse.
 func notAsked(reason string) bool { return reason == "unsupported" || reason == "bad-request" }

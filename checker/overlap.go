@@ -7,16 +7,16 @@ import (
 	"lockbench/checker/hold"
 )
 
-// overlap is two holds of one key that were not allowed to meet, and did.
+// overlap is a pair of overlapping holds of one key that exclude each other.
 type overlap struct {
 	key            string
 	earlier, later *hold.Hold // in the order of grants
 	class          Class
 }
 
-// classify says what the two clients could have known. It makes no difference which
-// of them was granted first: a client that is paused between its grant and its first
-// use of it finds its lease run out just as one that is paused later.
+// classify returns the class of an overlap by what the two clients could have known. The order of the
+// grants makes no difference: a client that is paused between its grant and its first operation finds
+// its lease over, like a client that is paused later.
 func (l *ledger) classify(earlier, later *hold.Hold) Class {
 	class, at := Overstay, later.Grant
 	if both := hold.Meet(earlier.Least.Beliefs, later.Least.Beliefs); both >= 0 {
@@ -30,7 +30,7 @@ func (l *ledger) classify(earlier, later *hold.Hold) Class {
 	return class
 }
 
-// finding reports an overlap, with its place in the history.
+// finding returns the finding about an overlap.
 func (l *ledger) finding(o overlap) Finding {
 	a, b := o.earlier, o.later
 	rule := "two-holders"
@@ -40,7 +40,7 @@ func (l *ledger) finding(o overlap) Finding {
 	return l.heldAtOnce(rule, o.class, o.key, l.text(o), a, b)
 }
 
-// heldAtOnce is the finding that a still held when b was granted the lock. Its evidence ends
+// heldAtOnce returns the finding that a still held when b was granted the lock. Its evidence ends
 // with the event up to which both certainly worked.
 func (l *ledger) heldAtOnce(rule string, class Class, key, text string, a, b *hold.Hold) Finding {
 	f := twoGrants(rule, key, text, a, b)
@@ -53,7 +53,7 @@ func (l *ledger) heldAtOnce(rule string, class Class, key, text string, a, b *ho
 	return f
 }
 
-// twoGrants is a finding that two grants prove, the earlier one first.
+// twoGrants returns a finding that two grants prove, the earlier one first.
 func twoGrants(rule, key, text string, a, b *hold.Hold) Finding {
 	return Finding{
 		Rule: rule, Key: key, Text: text, Event: b.Grant,
@@ -62,7 +62,7 @@ func twoGrants(rule, key, text string, a, b *hold.Hold) Finding {
 	}
 }
 
-// workEnd is when a hold's work certainly went on, and the last event of it: the
+// workEnd returns the time up to which the work of a hold certainly continued, and its last event: the
 // release call, the last sign, or the last event before the deadline.
 func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
 	to := t.Least.Work.To
@@ -77,7 +77,7 @@ func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
 	return min(t.Least.Deadline, l.h.Events[to].Time), to - 1
 }
 
-// text names clients, key and times in one sentence.
+// text describes an overlap in one sentence with clients, key and times.
 func (l *ledger) text(o overlap) string {
 	a, b := o.earlier, o.later
 	key, first, second := fmt.Sprintf("%q", o.key), client(a, b), client(b, a)
@@ -101,12 +101,12 @@ func (l *ledger) text(o overlap) string {
 		key, second, granted, first, seconds(ended), l.lapse(a, b.Grant))
 }
 
-// believes tells whether a hold had no reason to doubt at a position.
+// believes reports whether the client of a hold had no reason to doubt it at a position.
 func believes(t *hold.Hold, pos int) bool {
 	return hold.Within(t.Most.Beliefs, pos)
 }
 
-// lease tells of one that was good when both believed.
+// lease describes a lease that still ran while both clients believed that they held.
 func (l *ledger) lease(t *hold.Hold, pos int) string {
 	switch {
 	case t.Renewed():
@@ -121,7 +121,7 @@ func (l *ledger) lease(t *hold.Hold, pos int) string {
 	return "its lease ran until " + seconds(t.Least.Deadline)
 }
 
-// lapse tells of one that had run out.
+// lapse describes why a lease had ended.
 func (l *ledger) lapse(t *hold.Hold, pos int) string {
 	if t.Renewed() {
 		return "it had been paused for too long to renew its lease"
@@ -129,7 +129,7 @@ func (l *ledger) lapse(t *hold.Hold, pos int) string {
 	return "its lease had run out at " + seconds(t.CountedEnd(pos))
 }
 
-// doubt says why a class cannot be known.
+// doubt describes why the class of an overlap cannot be known.
 func (l *ledger) doubt(a, b *hold.Hold) string {
 	for _, t := range []*hold.Hold{a, b} {
 		if t.Lease.Kind == hold.Waited && t.Lease.First != t.Lease.Last {
@@ -139,7 +139,7 @@ func (l *ledger) doubt(a, b *hold.Hold) string {
 	return "the machine's clocks moved against each other at " + l.at(l.Stepped)
 }
 
-// client names the client of a hold, with the session if the other one's is the same.
+// client names the client of a hold, and also the session if the other hold has the same client.
 func client(t, other *hold.Hold) string {
 	name := fmt.Sprintf("client %d", t.Session.Client)
 	if other != nil && other.Session.Client == t.Session.Client {
@@ -148,7 +148,7 @@ func client(t, other *hold.Hold) string {
 	return name
 }
 
-// at is the time of a position, in words.
+// at returns the time of a position as text.
 func (l *ledger) at(pos int) string { return seconds(l.h.Events[pos].Time) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

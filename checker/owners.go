@@ -9,10 +9,9 @@ import (
 	"lockbench/locks"
 )
 
-// byOwner are the sessions of a key of each owner that has a name of its own, in the order
-// of their acquires. The promise of a lock is about sessions, but many count the holds of
-// an owner and cannot tell one from another. An answer that is true of the owner, though
-// not of the session, is not held against them.
+// byOwner has the sessions of each key and of each owner with a name of its own, in the order of their
+// acquires. A lock makes its promises to sessions, but many locks count the holds of an owner and cannot
+// distinguish them. An answer that is true for the owner is not a violation.
 type byOwner map[ownedKey]*owned
 
 // owned lists the sessions of an owner on a key, in the order of their acquires. reads[i] is the last
@@ -54,7 +53,7 @@ func ownersOf(keys []*hold.Key) byOwner {
 	return all
 }
 
-// before are those of a session's owner, and how many were asked for before a position.
+// before returns the sessions of a session's owner, and how many of them were requested before a position.
 func (o byOwner) before(d *hold.Hold, key string, pos int) (own *owned, n int) {
 	own = o[ownedKey{d.Session.Owner, key}]
 	if own == nil {
@@ -64,8 +63,8 @@ func (o byOwner) before(d *hold.Hold, key string, pos int) (own *owned, n int) {
 	return own, n
 }
 
-// others calls f for the other sessions of a session's owner that were asked for before a
-// position and not refused, the latest first, until it says that it has seen enough.
+// others calls f for the other sessions of a session's owner that were requested before a position and
+// not refused, the latest first, until f returns true.
 func (o byOwner) others(d *hold.Hold, pos int, f func(t *hold.Hold) (enough bool)) {
 	for _, key := range d.Session.Keys {
 		own, n := o.before(d, key, pos)
@@ -80,8 +79,7 @@ func (o byOwner) others(d *hold.Hold, pos int, f func(t *hold.Hold) (enough bool
 	}
 }
 
-// mayHold tells whether a session's owner may hold by another one while an operation is
-// under way.
+// mayHold reports whether the owner of a session may hold by another session during an operation.
 func (o byOwner) mayHold(d *hold.Hold, op history.Op) (may bool) {
 	o.others(d, op.Return, func(t *hold.Hold) bool {
 		may = !t.GivenBack(op.Invoke)
@@ -90,14 +88,13 @@ func (o byOwner) mayHold(d *hold.Hold, op history.Op) (may bool) {
 	return may
 }
 
-// mayRead tells whether a session's owner may hold as a reader while the session, which
-// reads nothing, asks.
+// mayRead reports whether the owner of an exclusive session may hold as a reader during the acquire of the session.
 func (o byOwner) mayRead(d *hold.Hold) bool {
 	return o.may(d, func(own *owned) []int { return own.reads })
 }
 
-// mayHaveEntered tells whether a session's owner may hold, while the session asks, by
-// another one whose acquire was never answered.
+// mayHaveEntered reports whether the owner of a session may hold, during the acquire of the session, by
+// another session whose acquire was never answered.
 func (o byOwner) mayHaveEntered(d *hold.Hold) bool {
 	return o.may(d, func(own *owned) []int { return own.unheard })
 }
@@ -110,8 +107,8 @@ func (o byOwner) may(d *hold.Hold, until func(*owned) []int) bool {
 	})
 }
 
-// mayHaveGivenBack tells whether the hold of a session may have been ended by a release of
-// another session of its owner, whose own acquire may never have happened:
+// mayHaveGivenBack reports whether a release of another session of the same owner may have ended the hold
+// of a session, because the acquire of that other session may never have taken effect:
 //
 //	session 1  acquire ok                                                  release: not held
 //	session 2              acquire ...(no answer)   release ok
@@ -125,12 +122,12 @@ func (o byOwner) mayHaveGivenBack(d *hold.Hold, op history.Op) (may bool) {
 	return may
 }
 
-// cameSince tells whether a session's owner may hold by another one while an operation is
-// under way, which it was granted after another client had held.
+// cameSince reports whether the owner of a session may hold, during an operation, by another session that
+// was granted after another client had held.
 func (o byOwner) cameSince(d *hold.Hold, op history.Op, m moment) (came bool) {
 	o.others(d, op.Return, func(t *hold.Hold) bool {
 		if t.Granted() && t.Grant < m.from {
-			return true // an owner does one thing at a time: those before it are older still
+			return true // an owner does one operation at a time, so the remaining sessions are older
 		}
 		came = !t.GivenBack(op.Invoke)
 		return came

@@ -9,18 +9,18 @@ import (
 	"lockbench/checker/hold"
 )
 
-// permits judges a semaphore, a lock that several clients hold at once: at each grant it
-// sums the permits of all whose work certainly goes on. More than there are is a violation.
-// Sums grow at grants only, so a grant is where a sum is highest.
+// permits judges a semaphore, a lock that several clients hold at once. At each grant it sums the
+// permits of all holders whose work certainly continues. A sum above the number of permits is a
+// violation. Sums grow only at grants, so a grant has the highest sum.
 //
-// Nothing else is judged of a semaphore. So the verdict is violated or unknown, never valid.
+// No other property of a semaphore is judged. So the verdict is violated or unknown, never valid.
 func (l *ledger) permits() Result {
 	if l.h.Header.Permits < 1 {
 		return Result{Verdict: Unknown, Why: "the model is semaphore, but the header does not say how many permits there are"}
 	}
 	var findings []Finding
 	for _, k := range l.Keys {
-		var open []*hold.Hold // the holds whose work or belief may go on
+		var open []*hold.Hold // the holds whose work or belief may continue
 		for _, t := range k.Granted {
 			open = slices.DeleteFunc(open, func(a *hold.Hold) bool { return heldTo(a) <= t.Grant })
 			open = append(open, t)
@@ -37,7 +37,7 @@ func (l *ledger) permits() Result {
 	return r
 }
 
-// heldTo is the last position up to which a hold can count: its client works or believes.
+// heldTo returns the last position up to which a hold can count, because its client works or believes.
 func heldTo(a *hold.Hold) int {
 	to := max(a.Least.Work.To, a.Most.Work.To)
 	if beliefs := a.Most.Beliefs; len(beliefs) > 0 {
@@ -48,8 +48,7 @@ func heldTo(a *hold.Hold) int {
 
 func (l *ledger) tooMany(held uint64) bool { return held > uint64(l.h.Header.Permits) }
 
-// permitsOf sums the permits of those that count. A sum that does not fit is the greatest
-// number there is.
+// permitsOf sums the permits of the holds that count. On overflow it returns the greatest number.
 func permitsOf(holds []*hold.Hold, counts func(*hold.Hold) bool) uint64 {
 	var sum, carry uint64
 	for _, a := range holds {
@@ -62,7 +61,7 @@ func permitsOf(holds []*hold.Hold, counts func(*hold.Hold) bool) uint64 {
 	return sum
 }
 
-// permitClass classes the excess of permits when t was granted, by the beliefs of the holders.
+// permitClass returns the class of too many permits at the grant of t, by the beliefs of the holders.
 func (l *ledger) permitClass(open []*hold.Hold, t *hold.Hold) Class {
 	class, at := Overstay, t.Grant
 	if sure := l.allBelieve(open, t, func(a *hold.Hold) []hold.Span { return a.Least.Beliefs }); sure >= 0 {
@@ -76,9 +75,9 @@ func (l *ledger) permitClass(open []*hold.Hold, t *hold.Hold) Class {
 	return class
 }
 
-// allBelieve returns the first position at which t and others believe that they hold, and
-// have too many permits together; or -1. A sum of beliefs grows where a belief begins: at
-// the grant, or later where a lease that had run out is renewed.
+// allBelieve returns the first position at which t and others believe that they hold, and have too many
+// permits together; or -1. A sum of beliefs grows where a belief begins: at the grant, or later at the
+// renewal of a lease that had ended.
 func (l *ledger) allBelieve(open []*hold.Hold, t *hold.Hold, beliefs func(*hold.Hold) []hold.Span) int {
 	first := -1
 	for _, a := range open {
@@ -95,7 +94,7 @@ func (l *ledger) allBelieve(open []*hold.Hold, t *hold.Hold, beliefs func(*hold.
 	return first
 }
 
-// tooManyPermits names t and the other holder whose work goes on longest.
+// tooManyPermits returns a finding that names t and the other holder whose work continues longest.
 func (l *ledger) tooManyPermits(key string, open []*hold.Hold, t *hold.Hold, held uint64) Finding {
 	a := t
 	for _, other := range open {

@@ -11,16 +11,16 @@ import (
 
 // proven finds releases and renewals that were answered with ok although another client
 // certainly held in between: after the session's lease had run out, after its first release was
-// called, or after news of its loss. Earlier grants are for exclusion, except for a grant that ran out
-// unused, which exclusion does not report. If the session may have ended later than that, the
-// grant was wrong; the answers contradict each other in either case.
+// called, or after a notice of its loss. Exclusion reports earlier grants, except grants whose lease
+// ended unused. If the session may have ended later than the other grant, that grant was wrong. In
+// either case the answers contradict each other.
 func (a *answers) proven(k *hold.Key) {
 	if len(k.All) == 1 {
 		return
 	}
 	moments := a.moments(k)
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.heard(), y.heard()) })
-	// Exclusion does not report these, wherever they began.
+	// Exclusion does not report these, at any position.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
 	for _, d := range k.Granted {
 		if d.Ends.Proven < 0 {
@@ -38,8 +38,8 @@ func (a *answers) proven(k *hold.Key) {
 	}
 }
 
-// lostBelief is where the client of a session first lost reason to believe. One whose lease
-// had run out when it heard of it never had any, until a renewal worked.
+// lostBelief returns the position at which the belief of a session first ended. If the lease had ended
+// before the grant was answered, that is the grant itself, until a renewal works.
 func lostBelief(d *hold.Hold) int {
 	if beliefs := d.Least.Beliefs; len(beliefs) > 0 && beliefs[0].From <= d.Grant {
 		return max(d.Grant+1, beliefs[0].To)
@@ -47,14 +47,14 @@ func lostBelief(d *hold.Hold) int {
 	return d.Grant + 1
 }
 
-// firstTold is the place of the first moment whose client heard of it at a position or later.
+// firstTold returns the index of the first moment that exclusion sees at a position or later.
 func firstTold(moments []moment, pos int) int {
 	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.heard(), pos) })
 	return at
 }
 
-// contradicts tells whether another session held in one of the moments, before an operation
-// that proves that d held until then, and reports it.
+// contradicts reports whether another session held in one of the moments, before an operation that
+// proves that d held until then. It adds the finding.
 func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment) bool {
 	for _, m := range moments {
 		if m.heard() >= op.Invoke {
@@ -74,7 +74,7 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 	return false
 }
 
-// whyOver says why a session may have been over before another client's moment.
+// whyOver describes why a session may have ended before the moment of another client.
 func (a *answers) whyOver(d *hold.Hold, m moment) string {
 	for _, op := range d.Session.Ops {
 		if op.F == history.Release && op.Invoke < m.from {
@@ -87,7 +87,7 @@ func (a *answers) whyOver(d *hold.Hold, m moment) string {
 	return "but "
 }
 
-// held says how it is known that a session held in a moment.
+// held describes the evidence that a session held in a moment.
 func (a *answers) held(m moment) string {
 	if m.hold.Granted() {
 		return "was granted it at " + a.at(m.hold.Grant)
@@ -95,14 +95,14 @@ func (a *answers) held(m moment) string {
 	return "released it, as the lock confirmed at " + a.at(m.to)
 }
 
-// moment is a stretch in some instant of which a session certainly held.
+// moment is an interval that contains an instant at which a session certainly held.
 type moment struct {
 	from, to int
 	hold     *hold.Hold
 }
 
-// heard is the position from which exclusion looks at the grant: where its client had the
-// answer, or where the moment begins if there was none.
+// heard returns the position from which exclusion sees the hold: the answer to the acquire or, without
+// an answer, the begin of the moment.
 func (m moment) heard() int {
 	if m.hold.Granted() {
 		return m.hold.Grant
@@ -110,13 +110,13 @@ func (m moment) heard() int {
 	return m.from
 }
 
-// unused tells whether a session was granted, and ran out before its client did anything.
-// Exclusion reports none of these.
+// unused reports whether the lease of a granted session ended before its client used it. Exclusion does
+// not report such grants.
 func unused(d *hold.Hold) bool { return d.Granted() && d.Most.Work.Empty() }
 
-// moments are those of a key, in order. A session held where it was granted; if the answer
-// came after its own lease, at some time since it asked. One whose acquire is of unknown
-// outcome, but whose release was ok, held at some instant of that release:
+// moments returns the moments of a key in order. A session held at its grant or, if the answer may have
+// come after its own lease, at some time since its request. A session whose acquire has an unknown
+// outcome and whose release was ok held at some instant of that release:
 //
 //	client 1  acquire ok, lease 1 s                                   release ok at 2.5 s
 //	client 2                         acquire ...(no answer)  release ok
@@ -138,7 +138,7 @@ func (l *ledger) moments(k *hold.Key) []moment {
 	return all
 }
 
-// firstReleased is the release of a session that was the first to be answered with ok.
+// firstReleased returns the release of a session that was answered with ok first.
 func firstReleased(s *history.Session) (first history.Op, ok bool) {
 	for _, op := range s.Ops {
 		if op.F == history.Release && op.Outcome == history.Done && (!ok || op.Return < first.Return) {

@@ -9,13 +9,13 @@ import (
 )
 
 // residue finds state that servers still keep, for longer than any lease, when every client is
-// gone: the run looks once, at the end. A lock left like that is never to be had again,
-// or only after a user cleans up by hand.
+// gone. The run reads the keys once, at its end. No client gets such a lock again until a user deletes its
+// key.
 //
-// A lock with fencing tokens keeps a counter for each name, and must: if the counter started
-// again, every later holder would be refused as stale. The counter may stand in a key of its
-// own or in the row of the lock, with the owner and the end of the lease, which then keeps no
-// client from the lock. So of such a lock only a lock's own name that ends by itself is residue.
+// A lock with fencing tokens must keep a counter for each name. If the counter started again, every later
+// holder would be refused as stale. The counter may be in a key of its own, or in the row of the lock with
+// the owner and the end of the lease; such a row blocks no client. So if a lock has tokens, only a key
+// with the name of the lock that ends by itself is residue.
 //
 // Other keys that end by themselves do not count. A Redisson client that dies between a
 // release and its sweep leaves the latch of that release, which ends after 20 s and keeps no

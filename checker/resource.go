@@ -10,9 +10,9 @@ import (
 	"lockbench/internal/history"
 )
 
-// resource asks which writes reached the resource that the lock guards: a counter for each key
-// and form, to which each client writes the value that it has read, plus one. It needs to know
-// nothing of locks, so it is a witness that is independent of the other checks.
+// resource checks which writes reached the resource that the lock guards: a counter for each key
+// and form, to which each client writes the value that it has read, plus one. It does not depend on
+// the rules of locks, so it is evidence that is independent of the other checks.
 //
 // A write is lost if it is not in the chain of writes that leads to the counter's last
 // value. Take two clients that both read 5:
@@ -20,9 +20,9 @@ import (
 //	write 6, write 7, write 8 by one      write 6 by the other, late      write 7 by the next one
 //	   lost     lost     lost                     in the chain                     in the chain
 //
-// There the finding is the one late write, which undid three; the write of 7 after it
-// is an honest one, although 7 is less than the 8 that was there before. So a write is
-// compared with the counter's current value, not with its highest.
+// The only finding is the late write, which undid three writes. The write of 7 after it is right,
+// although 7 is less than the earlier 8. So a write is compared with the current value of the
+// counter, and not with its highest value.
 //
 // Writes count in the order of their returns: the host applies a write between the
 // client's answer and the ok that it records.
@@ -71,7 +71,7 @@ func (c *counter) lost(h *history.History) (missing []int, doubt string) {
 	for _, w := range c.writes {
 		byValue[w.value] = append(byValue[w.value], w)
 	}
-	unsure := map[int64]int{} // by value: where it was first asked to be written, and may have been
+	unsure := map[int64]int{} // by value: the position of its first write of unknown outcome
 	for _, u := range c.unsure {
 		if at, ok := unsure[u.value]; !ok || u.op.Invoke < at {
 			unsure[u.value] = u.op.Invoke
@@ -97,7 +97,7 @@ func (c *counter) lost(h *history.History) (missing []int, doubt string) {
 	return missing, ""
 }
 
-// lastBefore is the last of some writes that returned before a position, or nil.
+// lastBefore returns the last write that returned before a position, or nil.
 func lastBefore(writes []*write, pos int) *write {
 	for i := len(writes) - 1; i >= 0; i-- {
 		if writes[i].op.Return < pos {
@@ -107,12 +107,12 @@ func lastBefore(writes []*write, pos int) *write {
 	return nil
 }
 
-// stale finds the writes that undid others, and those that came too late.
+// stale finds the writes that undid other writes, and the writes that came too late.
 func (c *counter) stale(l *ledger) []Finding {
 	var findings []Finding
-	var before *write         // the one applied last
-	var grants latest[int]    // of different owners: the latest holders who have written
-	var tokens latest[uint64] // and those with the highest tokens
+	var before *write         // the last applied write
+	var grants latest[int]    // the latest holders that have written, of different owners
+	var tokens latest[uint64] // the writers with the highest tokens, of different owners
 	last := map[*hold.Hold]*write{}
 	for _, w := range c.writes {
 		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
@@ -146,8 +146,8 @@ func (c *counter) stale(l *ledger) []Finding {
 	return findings
 }
 
-// late tells whether a write came after that of another owner that was granted the lock
-// later, or had a higher token, and whose write it was that it came after.
+// late describes a write that came after the write of another owner that was granted the lock later or
+// had a higher token. It also returns that other write.
 func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other *write) {
 	switch {
 	case highest != nil && w.hasToken && w.token < highest.token:
@@ -159,14 +159,11 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 	return "", nil
 }
 
-// lie describes an update of a plain counter that was lost although no two clients ever worked at once. Then the
-// lock did not let two clients in: the program that kept the counter or wrote the history
-// did not do as it says. A touch counts from its call to its return here, because a
-// client may stand still in between, and a session from its grant to its last touch.
+// lie describes a lost update of a plain counter that no overlap of holds explains: the recorder or the counter is at fault.
+// Here an operation on the counter lasts from its call to its return, because a client may be stopped in between, and the work of
+// a session lasts from its grant to its last operation.
 //
-// An update that is lost between two sessions of which each had ended its touches
-// before the other was granted is such a lie: 1 reads 5, writes 6 and is done; 2 is
-// granted, reads 5, writes 6.
+// For example, client 1 reads 5, writes 6 and is finished. Then client 2 is granted the lock, reads 5 and writes 6.
 func (c *counter) lie(l *ledger) string {
 	if c.form != history.Plain {
 		return ""
@@ -186,14 +183,14 @@ func (c *counter) lie(l *ledger) string {
 	return ""
 }
 
-// worked tells up to which position other sessions worked that wrote at least a value. It is a binary indexed tree over the
-// values, the highest first.
+// worked has, for each value, the position up to which other sessions worked that wrote at least that value. It is a binary
+// indexed tree over the values, the highest first.
 type worked struct {
 	values []int64
 	nodes  []lastTwo
 }
 
-// lastTwo are the two sessions that worked longest, the longest first.
+// lastTwo has the two sessions that worked longest, the longest first.
 type lastTwo [2]workedTo
 
 type workedTo struct {
@@ -253,9 +250,8 @@ func updates(n int64) string {
 	return fmt.Sprintf("%d updates were", n)
 }
 
-// latest are the two holds of different owners that rank highest, by their tokens or by
-// their grants, the highest first. A hold never conflicts with one of its own owner, so two
-// are enough.
+// latest has the two highest holds of different owners, by their tokens or by their grants, the highest first. A hold never
+// conflicts with another hold of its owner, so two are enough.
 type latest[T cmp.Ordered] [2]struct {
 	hold *hold.Hold
 	rank T
@@ -274,7 +270,7 @@ func (l *latest[T]) add(t *hold.Hold, rank T) {
 	}
 }
 
-// other is the latest one whose owner is not that of t, or nil.
+// other returns the highest hold whose owner is not that of t, or nil.
 func (l *latest[T]) other(t *hold.Hold) *hold.Hold {
 	if l[0].hold != nil && l[0].hold.Session.Owner == t.Session.Owner {
 		return l[1].hold

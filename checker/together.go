@@ -7,22 +7,22 @@ import (
 	"lockbench/internal/history"
 )
 
-// groups are the keys that were asked for together so far. An attempt for several keys may be
-// refused because of any of them, and an attempt that fails in the end may have had some of them
-// for a while. So keys that attempts have linked, directly or by others, are judged as one group:
+// groups has the keys that were requested together so far. An attempt for several keys may be refused
+// because of any of them, and a failed attempt may have held some of them for a while. So keys that
+// attempts link, directly or through other keys, are judged as one group. no-progress means for a group:
 // from the position on at which no client could hold any key of the group, at least five attempts for
-// several of its keys were refused over at least a second, and no key of the group was granted
-// until the stretch ended.
+// several of its keys were refused over at least a second, and no key of the group was granted until
+// the stretch ended.
 //
 //	{a, b}  refused, refused, ...        the group {a, b, c}: one failed attempt has kept b
 //	{b, c}  refused, refused, ...
 //	{d}     ok                           not in the group
 //
-// A link that a later attempt makes changes nothing about a stretch that is over.
+// A later attempt does not change the groups of an earlier stretch.
 type groups struct {
-	several []*history.Session // that asked for several keys, in the order of their calls
-	linked  int                // how many of them
-	root    []int              // of each key, by its place in History.Keys, another of its group or itself
+	several []*history.Session // that requested several keys, in the order of their calls
+	linked  int                // the number of these sessions that are linked
+	root    []int              // by the index of a key in History.Keys: another key of its group, or the key itself
 }
 
 func (l *ledger) groups() *groups {
@@ -38,7 +38,7 @@ func (l *ledger) groups() *groups {
 	return g
 }
 
-// find returns the key that stands for a key's group.
+// find returns the key that represents the group of a key.
 func (g *groups) find(key int) int {
 	for g.root[key] != key {
 		g.root[key] = g.root[g.root[key]]
@@ -47,7 +47,7 @@ func (g *groups) find(key int) int {
 	return key
 }
 
-// link makes one group of some keys. The first key of a group stands for it.
+// link joins the groups of some keys. The first key of a group represents it.
 func (g *groups) link(keys []int) {
 	for _, key := range keys[1:] {
 		a, b := g.find(keys[0]), g.find(key)
@@ -55,8 +55,8 @@ func (g *groups) link(keys []int) {
 	}
 }
 
-// wanted returns what was asked of the groups of which some attempt in a stretch was refused.
-// Stretches must come in their order.
+// wanted returns the attempts for each group with a refused attempt in a stretch. The stretches must come in
+// their order.
 func (g *groups) wanted(q history.Stretch, keys []*wanted) []*wanted {
 	for ; g.linked < len(g.several) && g.several[g.linked].Acquire.Invoke < q.To; g.linked++ {
 		g.link(g.several[g.linked].KeyAt)
