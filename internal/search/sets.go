@@ -36,7 +36,7 @@ redis: {appendonly: yes, appendfsync: always}
 workload:
   counter: {clients: 2, keys: 1, ttl: 1s, hold: 450ms, think: 30ms}
 episodes: 1
-quiet: 2s
+quiet: 1s
 faults: none
 `
 

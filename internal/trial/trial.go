@@ -160,7 +160,7 @@ func maskOf(w world.World) *secret.Mask {
 // header returns the header of the history: the facts about the trial that the judge needs.
 func (t *Trial) header(plan nemesis.Plan) history.Header {
 	in := t.Subject.Input
-	bounds := &history.Bounds{GrantsBefore: t.warmth(grantsBefore), GrantsAfter: grantsAfter, Episodes: in.Episodes}
+	bounds := &history.Bounds{GrantsBefore: t.wanted(grantsBefore), GrantsAfter: t.wanted(grantsAfter), Episodes: in.Episodes}
 	// A lock under test is judged only if a step of the plan applies to its servers, or if the user asked for no faults.
 	// Controls have no servers and are always judged.
 	control := t.Subject.Spec.Topology.Name == locks.None
@@ -251,8 +251,9 @@ func (t *Trial) ends(episode int) bool {
 	return t.Enough != nil && t.Enough(episode)
 }
 
-// warmth returns a number of grants before the first episode, or 0 if the plan counts moments from the beginning.
-func (t *Trial) warmth(grants int) int {
+// wanted returns how many grants are wanted before and after the faults: none if the plan counts moments from the
+// beginning, because such a run is small.
+func (t *Trial) wanted(grants int) int {
 	if t.Plan.Counts() {
 		return 0
 	}
@@ -262,7 +263,7 @@ func (t *Trial) warmth(grants int) int {
 // warm waits for the first grants. Too few are not an error here: the judge's harness check reports them.
 func (t *Trial) warm(ctx context.Context) {
 	deadline := time.Now().Add(warmLimit)
-	want := t.warmth(WarmGrants)
+	want := t.wanted(WarmGrants)
 	if r := t.Subject.Input.Reduction; r != nil {
 		want = r.Warm
 	}
@@ -303,7 +304,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 	pause(ctx, in.Quiet)
 	limit := begin.Add(max(in.Quiet, t.Subject.ttl+progressSlack))
 	for last && time.Now().Before(limit) {
-		if t.grants.Load()-before >= grantsAfter && t.keyed.since(begin) == in.Workload.Keys {
+		if t.grants.Load()-before >= int64(t.wanted(grantsAfter)) && t.keyed.since(begin) == in.Workload.Keys {
 			break
 		}
 		if !pause(ctx, 20*time.Millisecond) {
