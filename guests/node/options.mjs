@@ -30,6 +30,11 @@ export const onOff = (standard) => ({
   standard, parse: (text) => ({ on: true, off: false })[text], want: "on or off",
 });
 
+// oneOf is one of some words, of which the first one is the default.
+export const oneOf = (...words) => ({
+  standard: words[0], parse: (text) => (words.includes(text) ? text : undefined), want: words.join(" or "),
+});
+
 // read returns the values of a lock's options, of which words gives some.
 export function read(lock, options, words) {
   const given = Object.fromEntries(words.map((word) => [word.split("=", 1)[0], word.slice(word.indexOf("=") + 1)]));

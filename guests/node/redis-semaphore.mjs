@@ -1,6 +1,6 @@
 // redis-semaphore: https://github.com/swarthy/redis-semaphore/blob/master/README.md
-import { Mutex, RedlockMutex } from "redis-semaphore";
-import { duration, onOff, version } from "./options.mjs";
+import { Mutex, RedlockMutex, TimeoutError } from "redis-semaphore";
+import { duration, oneOf, onOff, version } from "./options.mjs";
 import { returned } from "./protocol.mjs";
 import { connect } from "./servers.mjs";
 
@@ -16,10 +16,13 @@ class Attempt {
     if (wait) own.acquireTimeout = wait;
     else own.acquireAttemptsLimit = 1;
     this.mutex = make(own);
+    this.call = options.call;
   }
 
+  // acquire() of the library fails where its tryAcquire() returns false.
   acquire() {
-    return this.mutex.tryAcquire();
+    if (this.call === "tryAcquire") return this.mutex.tryAcquire();
+    return this.mutex.acquire().then(() => true, refused);
   }
 
   async release() {
@@ -28,11 +31,17 @@ class Attempt {
   }
 }
 
+function refused(error) {
+  if (!(error instanceof TimeoutError)) throw error;
+  return false;
+}
+
 const lock = (family, make) => ({
   version: version("redis-semaphore"),
   family,
   claims: { bounded: true, renewed: true, waits: true, watched: true },
   options: {
+    call: oneOf("tryAcquire", "acquire"),
     careful: onOff("off"),
     lease: duration("10s"),
     refresh: duration("0s"), // 0: four fifths of the lease

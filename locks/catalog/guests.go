@@ -138,7 +138,7 @@ func javaLibraries() []Lock {
 				Says:  "a LockRegistry: only one thread holds a lock at a time, across instances of the application",
 				Where: "src/reference/antora/modules/ROOT/pages/" + page,
 			},
-			options...)
+			append(options, door("the method that acquires; lock waits until it is granted", []string{"lock"}, "tryLock", "lock"))...)
 	}
 	springJDBC := func(name, database, like string) Lock {
 		l := spring(name, "JdbcLockRegistry of Spring Integration in "+database+"; the ends of leases are those of the clients' clocks",
@@ -168,7 +168,8 @@ func javaLibraries() []Lock {
 			Version: "org.apache.curator:curator-recipes 5.9.0", Guests: []string{"java/curator"},
 			Says: "a re-entrant mutex that works across JVMs", Where: "InterProcessMutex, class comment",
 		},
-		curatorOptions...).on(zookeeper.Name)
+		append(slices.Clone(curatorOptions), door("the method that acquires: acquire(time, unit), or acquire(), which waits until it is granted",
+			[]string{"acquire"}, "acquire-time", "acquire"))...).on(zookeeper.Name)
 	curator.Woken = true
 	return []Lock{
 		springRedis,
@@ -200,7 +201,7 @@ func npmLibraries() []Lock {
 	semaphore := func(name, class, like, says string) Lock {
 		l := Library{Version: "redis-semaphore 5.8.0", Says: says, Where: "README.md, " + class}
 		return npm(name, class+" of redis-semaphore on ioredis", like, renewed, l,
-			lease("lockTimeout", "10s"),
+			door("the method that acquires", nil, "tryAcquire", "acquire"), lease("lockTimeout", "10s"),
 			simple("refresh", "refreshInterval: the pause between two renewals; 0s: four fifths of the lease", "0s", 0),
 			simple("retry-interval", "retryInterval: the pause between two tries of a waiter", "10ms", 0))
 	}

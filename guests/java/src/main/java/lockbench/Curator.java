@@ -20,6 +20,7 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
  */
 public final class Curator implements Guest.Library {
     private final Map<String, String> options;
+    private final String call;
     private final Map<Integer, CuratorFramework> clients = new HashMap<>();
     private final Set<Attempt> attempts = ConcurrentHashMap.newKeySet();
     private String servers;
@@ -29,11 +30,12 @@ public final class Curator implements Guest.Library {
             throw new IllegalArgumentException("unknown lock");
         }
         options.keySet().forEach(o -> {
-            if (!List.of("session", "listener", "connection-timeout", "retry").contains(o)) {
+            if (!List.of("session", "listener", "connection-timeout", "retry", "call").contains(o)) {
                 throw new IllegalArgumentException("unknown option " + o);
             }
         });
         this.options = options;
+        call = Main.call(options, "acquire-time", "acquire");
     }
 
     public static void main(String[] words) throws Exception {
@@ -125,10 +127,20 @@ public final class Curator implements Guest.Library {
         }
 
         @Override
+        public boolean waits() {
+            return call.equals("acquire");
+        }
+
+        @Override
         public boolean acquire() throws Exception {
             attempts.add(this);
             // A connection that went before the grant has come back: the answers came over it.
-            granted = mutex.acquire(ask.wait, TimeUnit.MILLISECONDS);
+            if (waits()) {
+                mutex.acquire();
+                granted = true;
+            } else {
+                granted = mutex.acquire(ask.wait, TimeUnit.MILLISECONDS);
+            }
             if (!granted) {
                 attempts.remove(this);
             }

@@ -86,6 +86,15 @@ final class Main {
     }
 
     /** millis reads a duration as Go writes it, 1m30s. */
+    /** call is the option call: the method that acquires, of which the first one is the default. */
+    static String call(Map<String, String> options, String... calls) {
+        String call = options.getOrDefault("call", calls[0]);
+        if (!List.of(calls).contains(call)) {
+            throw new IllegalArgumentException("option call: \"" + call + "\" is not " + String.join(" or ", calls));
+        }
+        return call;
+    }
+
     static long millis(String option, String value) {
         if (!value.matches("([0-9.]+(ms|s|m|h))+")) {
             throw new IllegalArgumentException("option " + option + ": " + value + " is not a duration such as 2s");

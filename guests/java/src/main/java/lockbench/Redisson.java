@@ -27,11 +27,14 @@ public final class Redisson implements Guest.Library {
     private final String lock;
     private final Map<String, String> options;
     private final List<RedissonClient> clients = new ArrayList<>();
+    private final String call;
     private long watchdog = 30_000;
 
     private Redisson(String lock, Map<String, String> options) throws ReflectiveOperationException {
         this.lock = lock;
         this.options = options;
+        call = lock.equals("redisson-jar-fenced")
+                ? Main.call(options, "tryLockAndGetToken", "lockAndGetToken") : Main.call(options, "tryLock", "lock");
         config();
     }
 
@@ -85,12 +88,6 @@ public final class Redisson implements Guest.Library {
                     set(c, o, "setSlavesSyncTimeout", long.class, millis(o));
                     break;
                 case "call":
-                    List<String> calls = lock.equals("redisson-jar-fenced")
-                            ? List.of("tryLockAndGetToken", "lockAndGetToken") : List.of("tryLock", "lock");
-                    if (!calls.contains(o.getValue())) {
-                        throw new IllegalArgumentException("option call: \"" + o.getValue() + "\" is not " + String.join(" or ", calls));
-                    }
-                    break;
                 case "timeout":
                 case "retries":
                 case "retry-interval":
@@ -257,7 +254,7 @@ public final class Redisson implements Guest.Library {
 
         @Override
         public boolean waits() {
-            return options.getOrDefault("call", "tryLock").startsWith("lock");
+            return call.startsWith("lock");
         }
 
         /** unit is that in which an application states the lease: seconds, if they are whole. */
@@ -325,7 +322,7 @@ public final class Redisson implements Guest.Library {
 
         private Long call(Class<?>[] types, Object... args) throws Exception {
             try {
-                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod(options.getOrDefault("call", "tryLockAndGetToken"), types).invoke(lock, args);
+                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod(call, types).invoke(lock, args);
             } catch (InvocationTargetException e) {
                 throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
             }

@@ -39,7 +39,7 @@ import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
  * ShedLock for Redis and JDBC, on Lettuce and on a pool of HikariCP as in an application of Spring Boot.
  */
 public final class Spring implements Guest.Library {
-    private final String lock, service;
+    private final String lock, service, call;
     private final boolean shedLock;
     private final Map<String, String> options;
     private RenewableLockRegistry<DistributedLock> registry, renewing;
@@ -53,7 +53,7 @@ public final class Spring implements Guest.Library {
         List<String> known = new ArrayList<>(List.of("timeout"));
         switch (lock) {
             case "spring-redis":
-                known.addAll(List.of("lease", "type"));
+                known.addAll(List.of("lease", "type", "call"));
                 service = "redis";
                 break;
             case "shedlock-redis":
@@ -65,6 +65,9 @@ public final class Spring implements Guest.Library {
             case "shedlock-jdbc-mariadb":
                 service = lock.endsWith("mariadb") ? "mariadb" : "postgres";
                 known.add("pool");
+                if (lock.startsWith("spring")) {
+                    known.add("call");
+                }
                 break;
             default:
                 throw new IllegalArgumentException("unknown lock");
@@ -73,6 +76,7 @@ public final class Spring implements Guest.Library {
         if (lock.startsWith("shedlock-jdbc")) {
             known.addAll(List.of("db-time", "own-name"));
         }
+        call = Main.call(options, "tryLock", "lock");
         options.keySet().forEach(o -> {
             if (!known.contains(o)) {
                 throw new IllegalArgumentException("unknown option " + o);
@@ -261,10 +265,23 @@ public final class Spring implements Guest.Library {
 
         @Override
         public boolean acquire() throws Exception {
+            if (waits() && ask.ttl > 0) {
+                lock.lock(Duration.ofMillis(ask.ttl));
+                return true;
+            }
+            if (waits()) {
+                lock.lock();
+                return true;
+            }
             if (ask.ttl > 0) {
                 return lock.tryLock(Duration.ofMillis(ask.wait), Duration.ofMillis(ask.ttl));
             }
             return lock.tryLock(ask.wait, TimeUnit.MILLISECONDS);
+        }
+
+        @Override
+        public boolean waits() {
+            return call.equals("lock");
         }
 
         @Override
