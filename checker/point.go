@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/locks"
 )
 
 // This file lists the points of scenarios. The rules of the points are in point_rules.go.
@@ -40,13 +41,19 @@ func Points() []Point {
 		{"two-sides", "clients on both sides of a partition asked for one lock", []string{"isolate"}, twoSides},
 		{"unheard", "a request was executed, and its client got no answer", []string{"lose-reply", "drop-replies", "kill"}, unheard},
 		{"halved", "another client was granted the lock between two requests of an operation", []string{"pause"}, halved},
-		{"late-arrival", "a request arrived when another client held the lock, or for a client that had given up", []string{"hold-request", "cut"}, lateArrival},
+		{"late-arrival", "a request arrived when another client held the lock, or for a client that had left", []string{"hold-request", "cut"}, lateArrival},
 		{"late-own", "a request arrived when its own client held the lock again", []string{"hold-request"}, lateOwn},
 		{"old-grant", "a late grant was used to the end of its lease, and another client asked then", []string{"lag"}, oldGrant},
 		{"mixed-clocks", "clients with different clocks asked for one lock", []string{"clock"}, mixedClocks},
 		{"dead", "a client died with a lock, and another client asked for it", []string{"kill"}, dead},
 		{"dead-waiter", "a client died while it waited for a lock", []string{"kill"}, deadWaiter},
 		{"queued", "a client waited in an acquire when the holder released the lock", nil, waitedFor},
+		{"woken", "a client waited for a message when the holder released the lock", nil, waitedFor},
+		{"left-queue", "a client left the queue without the lock, and the lock was granted later", nil, leftQueue},
+		{"in-order", "a client asked for the lock while another client was in the queue", nil, inOrder},
+		{"late-token", "a grant with a token was learned when another client had been granted the lock", []string{"pause"}, halved},
+		{"no-majority", "clients asked ten times while a majority of the servers was down", []string{"kill"}, noMajority},
+		{"unconfirmed", "clients asked ten times while no replica confirmed a grant", []string{"lag"}, unconfirmed},
 	}
 }
 
@@ -82,7 +89,7 @@ func pointless(h *history.History) (why, note string) {
 	case known:
 	case h.Header.Point != "":
 		return "", fmt.Sprintf("this lockbench does not know the point %q, so it was not checked", h.Header.Point)
-	case len(h.Header.Plan) > 0:
+	case len(h.Header.Plan) > 0 && h.Header.Topology != string(locks.None): // faults do not concern a control
 		return "", "the history names no point, so it was not checked whether its faults tested the lock"
 	default:
 		return "", ""

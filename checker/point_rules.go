@@ -30,6 +30,9 @@ func outlasted(e *episode) string {
 	return e.holds([]string{"cut", "busy", "isolate", "drop-replies"}, func(f *history.Fault, s *history.Session) string {
 		lease, end := e.lease(s), e.until(s, f)
 		begins, heals := e.time(f.Bites), e.time(f.Heals)
+		if f.Name == "busy" { // it ends by itself
+			heals = e.time(f.Healed)
+		}
 		switch ends := begins + lease; {
 		case lease == 0 && takenFrom(e, s, begins, min(heals, end)):
 			return ""
@@ -39,7 +42,7 @@ func outlasted(e *episode) string {
 			return fmt.Sprintf("the lease of %s did not end during the %s of %s", span(lease), f.Name, span(heals-begins))
 		case ends+pointMargin > end:
 			return fmt.Sprintf("the lease of %s did not end during the hold of %s after the %s began", span(lease), span(end-begins), f.Name)
-		case !e.asked(s, ends, min(heals, end), false):
+		case !e.asked(s, ends, end, false):
 			return fmt.Sprintf("no other client asked for the lock after the lease of %s had ended", span(lease))
 		}
 		return ""
@@ -140,42 +143,31 @@ func (e *episode) answeredIn(f *history.Fault, s *history.Session, from, to time
 	return ""
 }
 
-// newLeader: another server answered for the leader while a grant of the old one was still held.
+// newLeader: another server became the leader while a grant from before the fault was still held.
 func newLeader(e *episode) string {
-	why := "no server became the leader"
-	for _, pos := range e.h.Probes {
-		p := e.h.Events[pos].Facts.Promoted
-		if p == nil || p.Node == "" || !e.has(pos) || len(e.faults) == 0 || pos < e.faults[0].Begins {
-			continue
+	names := []string{"kill", "pause", "isolate", "lag", "promote"}
+	return e.holds(names, func(f *history.Fault, s *history.Session) string {
+		end := e.until(s, f)
+		for _, g := range e.named(names...) { // another step may have asked for the hold
+			end = max(end, e.until(s, g))
 		}
-		at := e.time(pos)
-		why = fmt.Sprintf("no client held a lock when %s became the leader", p.Node)
-		for _, s := range e.sessions {
-			if !granted(s) || s.Acquire.Return > pos {
+		why := "no server became the leader"
+		for _, pos := range e.h.Probes {
+			p := e.h.Events[pos].Facts.Promoted
+			if p == nil || p.Node == "" || !e.has(pos) || pos < f.Begins || pos < s.Acquire.Return {
 				continue
 			}
-			end := e.time(e.gone(s))
-			for _, f := range e.faults {
-				end = max(end, e.until(s, f))
-			}
-			switch {
+			switch at := e.time(pos); {
 			case end <= at:
-				if e.triggered(s) {
-					why = fmt.Sprintf("the hold ended %s before %s became the leader", span(at-end), p.Node)
-				}
+				return fmt.Sprintf("the hold ended %s before %s became the leader", span(at-end), p.Node)
 			case e.asked(s, at, end, true):
 				return ""
 			default:
-				why = fmt.Sprintf("no other client was answered in the %s of a hold after %s became the leader", span(end-at), p.Node)
+				why = fmt.Sprintf("no other client was answered in the %s of the hold after %s became the leader", span(end-at), p.Node)
 			}
 		}
-	}
-	return why
-}
-
-// triggered reports whether a session triggered a fault.
-func (e *episode) triggered(s *history.Session) bool {
-	return slices.ContainsFunc(e.faults, func(f *history.Fault) bool { return e.trigger(f) == s })
+		return why
+	})
 }
 
 // twoSides: clients inside and outside asked for one key after the outside could have elected a leader.
@@ -286,8 +278,8 @@ func (e *episode) unheardIn(f *history.Fault) string {
 	}
 	for _, s := range e.sessions {
 		a := s.Acquire
-		open := a.Return < 0 || a.Return > heals || a.Outcome == history.Maybe
-		if f.Bites < a.Invoke && a.Invoke < heals && open && f.Concerns(s.Client) && e.holder(s, a.Invoke) == nil {
+		open := a.Return < 0 || a.Return > heals || a.Outcome == history.Maybe && a.Return > f.Bites
+		if a.Invoke < heals && open && (s.DiedAt < 0 || s.DiedAt > f.Begins) && f.Concerns(s.Client) && e.holder(s, a.Invoke) == nil {
 			return ""
 		}
 	}
@@ -319,6 +311,8 @@ func lateArrival(e *episode) string {
 			return ""
 		case op.F == history.Acquire && holder == nil && e.released(s) < heals:
 			return ""
+		case op.F == history.Renew && e.released(s) < heals && e.asked(s, e.time(heals), e.time(e.to), false):
+			return "" // it may take a free lock for a client that has left
 		case op.F == history.Acquire:
 			return "the client had not given up when its request arrived"
 		}
@@ -454,4 +448,79 @@ func waitedFor(e *episode) string {
 		}
 	}
 	return "no client waited when the fault began"
+}
+
+// leftQueue: the entry of a client that gave up may still be in the queue when the lock is free.
+func leftQueue(e *episode) string {
+	for _, s := range e.sessions {
+		a := s.Acquire
+		if wait := e.h.Events[a.Invoke].Wait; wait == 0 || a.Outcome != history.Failed || e.time(a.Return)-e.time(a.Invoke) < wait/2 {
+			continue
+		}
+		if takenFrom(e, s, e.time(a.Return), e.time(e.to)) {
+			return ""
+		}
+	}
+	return "no client gave up after it had waited for a lock that was granted later"
+}
+
+// inOrder: an acquire was invoked after another session was seen in the queue, and before that one was answered.
+func inOrder(e *episode) string {
+	why := "no client was seen in the queue"
+	for _, pos := range e.h.Probes {
+		seen := e.h.Events[pos].Facts.Queued
+		if seen == nil || !e.has(pos) {
+			continue
+		}
+		for _, s := range e.sessions {
+			if !slices.Contains(seen.Sessions, s.Name) {
+				continue
+			}
+			if slices.ContainsFunc(e.sessions, func(o *history.Session) bool {
+				return excludes(s, o) && o.Acquire.Invoke > pos && (s.Acquire.Return < 0 || o.Acquire.Invoke < s.Acquire.Return)
+			}) {
+				return ""
+			}
+			why = "no client asked for the lock while another one was in the queue"
+		}
+	}
+	return why
+}
+
+// noMajority: a lock that needs no majority would have been granted.
+func noMajority(e *episode) string {
+	return e.tried("kill", func(f *history.Fault) string {
+		masters, down := e.h.Header.Masters, 0
+		for _, t := range f.Targets {
+			down += count(!history.ParseParty(t).IsClient())
+		}
+		if masters > 1 && masters-down >= masters/2+1 {
+			return fmt.Sprintf("%d of %d masters were up", masters-down, masters)
+		}
+		return ""
+	})
+}
+
+// unconfirmed: a lock that keeps what no replica confirmed would have blocked its clients.
+func unconfirmed(e *episode) string {
+	return e.tried("lag", func(*history.Fault) string { return "" })
+}
+
+// tried tries a point on each fault with a name during which clients asked often enough.
+func (e *episode) tried(name string, missed func(f *history.Fault) string) string {
+	const least = 10
+	why := fmt.Sprintf("no %s took effect", name)
+	for _, f := range e.named(name) {
+		n := 0
+		for _, s := range e.sessions {
+			n += count(e.time(s.Acquire.Invoke) <= e.time(f.Heals) && (s.Acquire.Return < 0 || s.Acquire.Return > f.Bites))
+		}
+		if why = missed(f); why == "" && n >= least {
+			return ""
+		}
+		if why == "" {
+			why = fmt.Sprintf("clients asked %d times during the %s, and %d times are needed", n, f.Name, least)
+		}
+	}
+	return why
 }

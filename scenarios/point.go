@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/locks"
+	"lockbench/locks/catalog"
 	"lockbench/nemesis"
+	"lockbench/service"
 )
 
 // Point is the name of one of the points of [checker.Points]; empty: the scenario states none, and each episode counts.
@@ -37,3 +40,61 @@ func (s *Scenario) causes(p checker.Point) bool {
 		return slices.Contains(p.Faults, step.Fault) || step.Fault == nemesis.RandomFaults
 	})
 }
+
+// Refuses returns why the point cannot happen for a lock on its servers, or "". entry is the zero entry for a lock that is not in
+// the catalog.
+func (p Point) Refuses(card locks.Card, entry catalog.Lock, on service.Topology) string {
+	masters, known := on.Count(service.Data), entry.Name != ""
+	majority := card.Family == locks.Majority
+	switch p {
+	case "new-leader":
+		if majority {
+			return fmt.Sprintf("one of %d independent masters is lost, and the others still have the grant", masters)
+		}
+		if !on.Follows() {
+			return "no server takes over from another one"
+		}
+	case "two-sides":
+		if !majority && !on.Follows() {
+			return "one server has no two sides"
+		}
+	case "no-majority":
+		if !majority && on.Name != "quorum" {
+			return "it needs no majority of servers"
+		}
+	case "late-arrival", "late-own":
+		if majority {
+			return fmt.Sprintf("a request to one of %d independent masters is late, and the others have answered", masters)
+		}
+		if card.Claims.Leaseless() {
+			return noLease
+		}
+	case "taken-over", "renewed", "old-grant":
+		if card.Claims.Leaseless() {
+			return noLease
+		}
+	case "in-order":
+		if !card.Claims.Fair {
+			return "it does not claim to be fair"
+		}
+	case "dead-waiter", "left-queue":
+		if known && !entry.Queues {
+			return "its servers keep no queue of waiters"
+		}
+	case "woken":
+		if known && !entry.Woken && !entry.Messaged && !entry.Queues {
+			return "its waiters poll and wait for no message"
+		}
+	case "late-token":
+		if !card.Claims.Fenced {
+			return "its grants have no tokens"
+		}
+	case "unconfirmed":
+		if known && !entry.Confirms {
+			return "it does not wait for replicas"
+		}
+	}
+	return ""
+}
+
+const noLease = "its holds end with a connection, so it has no lease that could end"

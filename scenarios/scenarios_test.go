@@ -58,7 +58,7 @@ func TestFailoverAsWritten(t *testing.T) {
 	}
 	use := func(name string) LockUse { return LockUse{Name: name, Use: name} }
 	want := &Scenario{
-		Name: "failover", About: got.About, Source: source, Shows: []string{"R-17", "D-4", "M-4", "M-5"},
+		Name: "failover", About: got.About, Source: source, Shows: []string{"R-17", "D-4", "M-4", "M-5"}, Point: "new-leader",
 		Locks: []LockUse{use("no-lock"), use("in-process"), use("flock"), use("set-del"), use("set-nx"),
 			use("set-nx-fenced"), use("redlock")},
 		Servers: map[string]Servers{"redis": {

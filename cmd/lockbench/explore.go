@@ -98,6 +98,7 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	if err != nil {
 		return x, err
 	}
+	s.Point = "" // a search varies the scenario, and looks for violations only
 	use, err := scenarios.ParseLock("--lock", lock, s.Locks...)
 	if err != nil {
 		return x, err

@@ -66,6 +66,7 @@ type Lock struct {
 	AsExpected  bool            `json:"as_expected"`                // the verdict and all figures are as expected
 	Mismatch    string          `json:"mismatch,omitempty"`         // the difference: "rate 20 % lies below the expected 60 %"
 	Like        string          `json:"like,omitempty"`             // a known lock that is expected to do what this lock of a user did
+	Remedy      string          `json:"remedy,omitempty"`           // an option with which episodes would count, if none did
 	Unsupported string          `json:"unsupported,omitempty"`      // why the lock took no part: the verdict is unknown, and there are no figures
 	Named       bool            `json:"named,omitempty"`            // the lock was named on the command line
 	Wrong       bool            `json:"wrong_on_purpose,omitempty"` // the lock is a mutant

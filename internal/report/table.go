@@ -105,6 +105,9 @@ func (l *Lock) Remark() string {
 	if why := OneLine(l.Why); why != "" && !strings.Contains(strings.Join(parts, "; "), why) { // a campaign's mismatch has it
 		parts = append(parts, why)
 	}
+	if l.Remedy != "" {
+		parts = append(parts, l.Remedy)
+	}
 	if harness, _ := l.Check(checker.Harness); l.Uncounted > 0 && l.Verdict == checker.Valid {
 		parts = append(parts, OneLine(harness.Note))
 	}

@@ -173,7 +173,10 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	if err != nil || use.Own() && j.Options.DryRun {
 		return sub, err // without a guest's hello
 	}
-	return sub, sub.Introduce(ctx, j.World)
+	if err := sub.Introduce(ctx, j.World); err != nil || in.NoFaults {
+		return sub, err
+	}
+	return sub, sub.Pointless()
 }
 
 // NotConcerned returns a line for each kind of servers with the steps of the plan that do not apply to them.

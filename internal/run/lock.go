@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"lockbench/checker"
@@ -122,4 +123,30 @@ func subprocess(ctx context.Context, command []string, in trial.Input, logs stri
 // settle compares the result with the expectation.
 func (r *runner) settle(l *report.Lock) {
 	l.Expected, l.AsExpected, l.Mismatch = Expects(r.Scenario, l)
+	if l.Verdict == checker.Unknown && l.Uncounted == l.Episodes {
+		l.Remedy = remedy(r.Scenario, l)
+	}
+}
+
+// remedy returns the option of a lock that shortens its lease, if that lets the point of the scenario happen.
+func remedy(s *scenarios.Scenario, l *report.Lock) string {
+	name, _, _ := strings.Cut(l.Lock, "/")
+	entry, _ := scenarios.LockUse{Use: name}.Entry()
+	option := entry.LeaseOption()
+	if option == "" || l.Options[option] != "" {
+		return ""
+	}
+	for _, step := range s.Faults {
+		var lease time.Duration
+		switch {
+		case s.Point == "outlasted" && step.Hold != nil:
+			lease = step.Hold.From / 2
+		case s.Point == "renewed" && step.For != nil:
+			lease = 2 * step.For.From
+		}
+		if lease >= time.Second {
+			return fmt.Sprintf("its option %s shortens its lease: --locks %s/%s=%v", option, l.Lock, option, lease.Truncate(time.Second))
+		}
+	}
+	return ""
 }

@@ -44,8 +44,10 @@ func TestMain(m *testing.M) {
 // explore returns an exploration of one lock whose trials a command runs.
 func explore(t *testing.T, scenario, lock string, from, to uint64, command []string) Exploration {
 	t.Helper()
+	s := trialtest.Load(t, scenario)
+	s.Point = ""
 	job, err := run.Prepare(t.Context(), run.Options{
-		Scenario: trialtest.Load(t, scenario), Locks: []scenarios.LockUse{{Name: lock, Use: lock}},
+		Scenario: s, Locks: []scenarios.LockUse{{Name: lock, Use: lock}},
 		World: sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: command}),
 	})
 	if err != nil {

@@ -87,6 +87,18 @@ func (s *Subject) assign() (refused, err error) {
 	return role.Refused, nil
 }
 
+// Pointless returns an error if the point of the scenario cannot happen for the lock on its servers. It needs the hello of a guest.
+func (s *Subject) Pointless() error {
+	if s.Spec.Topology.Name == locks.None {
+		return nil
+	}
+	entry, _ := s.Input.Lock.Entry() // the zero entry for a user's lock
+	if why := s.Input.Point.Refuses(s.Card, entry, s.Spec.Topology); why != "" {
+		return world.Unsupportedf("the scenario cannot test it: %s", why)
+	}
+	return nil
+}
+
 // lease returns the length of the leases that the clients get: that of their requests, or the lock's own. 0: unknown, or there are none.
 func (s *Subject) lease() time.Duration {
 	if s.ttl > 0 {

@@ -38,6 +38,12 @@ type Lock struct {
 	Broken bool
 	// Woken means that a release wakes waiters, which send nothing until then.
 	Woken bool
+	// Messaged means that a release wakes waiters, which may also ask by themselves.
+	Messaged bool
+	// Queues means that its servers keep a queue of waiters.
+	Queues bool
+	// Confirms means that a grant waits until replicas have confirmed it.
+	Confirms bool
 	// WritesTime means that it writes its client's wall clock where other clients read it.
 	WritesTime bool
 	// StandIn is set if each client needs a process of its own: the lock that replaces
@@ -194,6 +200,12 @@ func (l *Lock) fill(before []Lock) {
 	if l.Library != nil && l.Library.Guests != nil {
 		l.Library.Real = true
 	}
+}
+
+// messaged marks a lock whose releases wake waiters, which may also ask by themselves.
+func (l Lock) messaged() Lock {
+	l.Messaged = true
+	return l
 }
 
 // excused returns the lock, excused from rules of the conformance suite.

@@ -56,12 +56,12 @@ func redissonJarLocks() []Lock {
 				Says: says, Where: "docs/data-and-services/locks-and-synchronizers.md, " + page,
 			},
 			append(slices.Clone(redissonJarOptions), door)...)
-		l.Woken, l.check = true, checkRedissonJar
+		l.Woken, l.Confirms, l.check = true, true, checkRedissonJar
 		return l
 	}
 	fair := entry("-fair", "FairLock, in Java", "Fair Lock",
 		"threads acquire it in the order in which they requested it; a thread that died delays the others by 5 s")
-	fair.Claims.Fair, fair.WritesTime = true, true
+	fair.Claims.Fair, fair.WritesTime, fair.Queues = true, true, true
 	rw := entry("-rw", "ReadWriteLock, in Java", "ReadWriteLock", "multiple ReadLock owners and only one WriteLock owner are allowed")
 	rw.Claims.Shared = true
 	fenced := entry("-fenced", "FencedLock, in Java; only in 4.7.0", "Fenced Lock",
@@ -170,7 +170,7 @@ func javaLibraries() []Lock {
 		},
 		append(slices.Clone(curatorOptions), door("the method that acquires: acquire(time, unit), or acquire(), which waits until it is granted",
 			[]string{"acquire"}, "acquire-time", "acquire"))...).on(zookeeper.Name)
-	curator.Woken = true
+	curator.Woken, curator.Queues = true, true
 	return []Lock{
 		springRedis,
 		springJDBC("spring-jdbc", "PostgreSQL", "pg-row").on(postgres.Name),
@@ -238,7 +238,7 @@ func pypiLibraries() []Lock {
 		Library{Version: "kazoo 2.11.0", Says: "a mutex with at most one lock holder at any given time",
 			Where: "kazoo/recipe/lock.py, class Lock"},
 		zkGuestSession).on(zookeeper.Name).excused(triesQueue, "in-turn")
-	kazoo.Woken = true
+	kazoo.Woken, kazoo.Queues = true, true
 	return []Lock{
 		kazoo,
 		pypi("redis-py-pypi", "redis-py's own Lock, the newest of PyPI", "set-nx", waiting,
@@ -253,7 +253,7 @@ func pypiLibraries() []Lock {
 				Says:    "auto_renewal renews the lock so that it does not expire for as long as it is held", Where: "redis_lock/__init__.py, class Lock",
 			},
 			careful, lease("expire", "60s"),
-		).on(redis.Name, oneMaster...).excused("its waiters block in BLPOP, which only a release ends: an expired lease wakes none of them",
+		).on(redis.Name, oneMaster...).messaged().excused("its waiters block in BLPOP, which only a release ends: an expired lease wakes none of them",
 			"wait-expired"),
 		pypi("pottery", "Redlock of pottery, in Python; extended three times at most", "redlock", waiting,
 			Library{

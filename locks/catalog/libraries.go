@@ -113,7 +113,7 @@ func goLibraries() []Lock {
 			lasting("try-next", "how long one key may take to answer", "20ms", 0),
 			count("majority", "keys that are a majority", "2", 1, 1000),
 			onOff("no-loop", "on: track keys without loops", "off"),
-			onOff("setpx", "on: set ends by PX and not by PXAT", "off"))
+			onOff("setpx", "on: set ends by PX and not by PXAT", "off")).messaged()
 	}
 	redislock := library("redislock", "bsm/redislock on go-redis", "set-nx", several,
 		Library{
@@ -153,6 +153,7 @@ func goLibraries() []Lock {
 		},
 		zkGuestSession).on(zookeeper.Name).excused(triesQueue, "in-turn")
 	zkCurator.Woken, zkKazoo.Woken = true, true
+	zkCurator.Queues, zkKazoo.Queues, etcdMutex.Queues = true, true, true
 	natsKV := library("nats-kv",
 		"a key of a JetStream bucket by Create, and Delete at its revision; the token is that revision", "", counted,
 		Library{

@@ -147,6 +147,7 @@ func zookeeperLocks() []Lock {
 		locks.Claims{Renewed: true, Watched: true, Waits: true},
 		func(v values) locks.Opener { return zookeeperlocks.NewLibrary(settings(v)) }, options...).on(zookeeper.Name)
 	recipe.Woken, lock.Woken, lock.OnlyWaits = true, true, true
+	recipe.Queues, lock.Queues = true, true
 	return []Lock{
 		recipe,
 		lock.excused("its Lock takes no context, and waits until it is served", "wait-cancelled", "cancelled-waiting").

@@ -32,7 +32,7 @@ func redissonLocks() []Lock {
 	plain.Claims.Strict = true
 	fair := entry("redisson-fair", "FairLock: RLock with a queue that depends on the clients' clocks", redisson.NewFair,
 		word("form", "of the queue: F4 today's, F3 that of 3.13.3 to 3.31", "F4", "F3"))
-	fair.Claims.Fair, fair.WritesTime = true, true
+	fair.Claims.Fair, fair.WritesTime, fair.Queues = true, true, true
 	fair = fair.excused("R-37: today's fair lock answers that a release of an expired lock went well", "release-after-expiry")
 	rw := entry("redisson-rw", "ReadWriteLock: many readers or one writer, re-entrant", redisson.NewReadWrite)
 	rw.Claims.Strict, rw.Claims.Shared, rw.Like = true, true, "redisson-spin"
@@ -44,6 +44,7 @@ func redissonLocks() []Lock {
 	spin.Claims.Strict, spin.Woken = true, false
 	wait := entry("redisson-wait", "RLock with WAIT: granted only if a replica has confirmed it", redisson.NewWait,
 		lasting("sync-timeout", "how long to wait for replicas", "1s", time.Millisecond))
+	wait.Confirms = true
 	multi := entry("redisson-multi", "MultiLock: all of several names on all of several masters, taken in turn", redisson.NewMulti)
 	multi.Claims.Several, multi.Topologies = true, append(independent, anyMaster...)
 	red := entry("redisson-redlock", "RedLock: a majority of masters, asked in turn, without a check of validity", redisson.NewRedLock)
