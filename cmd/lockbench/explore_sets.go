@@ -68,6 +68,7 @@ func sets(c *cobra.Command, args []string, lock string, size, rounds, parallel i
 	if len(s.Faults) > 0 {
 		return x, usagef("%s has faults; explore --faults adds them to a scenario with `faults: none`", s.Name)
 	}
+	s.Point = "" // a set of faults need not cause it
 	use, err := scenarios.ParseLock("--lock", lock, s.Locks...)
 	if err != nil {
 		return x, err
