@@ -132,11 +132,19 @@ var (
 	forms = map[string][]string{
 		"org.redisson:redisson": {"Redis version", "Redisson version", "Redisson configuration", "What is the Expected behavior?",
 			"What is the Actual behavior?", "Additional information"},
+		"go.etcd.io/etcd/client/v3": {"What happened?", "What did you expect to happen?",
+			"How can we reproduce it (as minimally and precisely as possible)?", "Anything else we need to know?", "Etcd version (please run commands below)"},
 		"pypi/pottery": {"Describe the bug", "To Reproduce", "Expected behavior", "Environment", "Additional context"},
 	}
 	form = []string{"Versions", "Observed", "Expected"}
 	all  = []string{"Program", "Cause", "Suggested change"}
 )
+
+// intros are parts of forms that may contain other parts only.
+var intros = map[string]bool{
+	"Additional information": true, "Additional context": true, "To Reproduce": true,
+	"How can we reproduce it (as minimally and precisely as possible)?": true, "Anything else we need to know?": true,
+}
 
 // TestUpstream checks that each defect has either a public report, which run.sh names, or a report that can be sent, which
 // is upstream.md in the form of the project.
@@ -176,7 +184,7 @@ func incomplete(text, library string) (problems []string) {
 	for _, part := range append(append([]string{}, parts...), all...) {
 		_, after, found := strings.Cut(text, "# "+part+"\n")
 		section, _, _ := strings.Cut(after, "\n#")
-		if !found || strings.TrimSpace(section) == "" && part != "Additional information" && part != "Additional context" && part != "To Reproduce" {
+		if !found || strings.TrimSpace(section) == "" && !intros[part] {
 			problems = append(problems, "has no part "+part)
 		}
 	}
