@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -56,50 +57,20 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 		return fail(sub.err)
 	}
 	l.Topology, l.Servers = sub.Spec.Topology.Name, sub.Servers()
-	file, err := r.bundle.CreateHistory(use.Name)
+	to, err := r.record(use, sub)
 	if err != nil {
 		return fail(err)
 	}
-	_, logs, err := r.bundle.LockDir(use.Name)
-	if err != nil {
-		return fail(errors.Join(err, file.Close()))
-	}
-	sub.Spec.LogDir = logs
-	began, started := time.Now(), r.started.UTC()
-	virtual := r.World.Describe().Virtual
-	if virtual {
-		// A simulated clock starts at a fixed time, so that the same seed gives the same bytes.
-		began, started = trial.VirtualEpoch, time.Time{}
-	}
-	log, err := trial.CreateLog(filepath.Join(logs, "lockbench.log"), began)
-	if err != nil {
-		return fail(errors.Join(err, file.Close()))
-	}
-	defer log.Close()
-	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
-	t := &trial.Trial{
-		Subject: sub.Subject, Plan: r.Plan, World: r.World, History: file, Log: log.Say, Enough: judge.enough, Started: started,
-	}
-	switch {
-	case len(r.enclosure()) > 0:
-		err = subprocess(ctx, r.enclosure(), sub.Input, logs, judge)
-	case virtual:
-		enough, end := outside(judge.enough)
-		t.Enough = enough
-		err = t.Run(ctx)
-		end()
-	default:
-		err = t.Run(ctx)
-	}
-	err = errors.Join(err, file.Close())
+	defer to.log.Close()
+	err = r.try(ctx, sub, to)
 	// The recorded part is judged even if the harness failed. The failure outweighs the verdict.
-	h, judged, judgeErr := judge.judge()
+	h, judged, judgeErr := to.judge.judge()
 	if judgeErr != nil {
 		// If the run failed before its history began, err is the cause of judgeErr.
 		return fail(cmp.Or(err, judgeErr))
 	}
 	l.Judge(h, judged)
-	draw(r.bundle, h, &l, log.Say)
+	draw(r.bundle, h, &l, to.log.Say)
 	r.settle(&l)
 	if use.Own() && !l.AsExpected && sub.Spec.Service != nil {
 		l.Like = like(r.Scenario, &l, sub.Spec.Service.Name)
@@ -108,6 +79,57 @@ func (r *runner) judged(ctx context.Context, use scenarios.LockUse, sub subject)
 		return fail(err)
 	}
 	return l, h
+}
+
+// recording is where the trial of a lock writes.
+type recording struct {
+	history *os.File
+	logs    string // a folder
+	log     *trial.Log
+	judge   *lockJudge
+}
+
+// record creates the history and the log of a lock.
+func (r *runner) record(use scenarios.LockUse, sub subject) (*recording, error) {
+	file, err := r.bundle.CreateHistory(use.Name)
+	if err != nil {
+		return nil, err
+	}
+	_, logs, err := r.bundle.LockDir(use.Name)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	began := time.Now()
+	if r.World.Describe().Virtual {
+		began = trial.VirtualEpoch
+	}
+	log, err := trial.CreateLog(filepath.Join(logs, "lockbench.log"), began)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	judge := &lockJudge{run: r, lock: use.Name, topology: sub.Spec.Topology.Name, path: file.Name()}
+	return &recording{file, logs, log, judge}, nil
+}
+
+// try runs the trial of a lock and closes its history.
+func (r *runner) try(ctx context.Context, sub subject, to *recording) (err error) {
+	defer func() { err = errors.Join(err, to.history.Close()) }()
+	if command := r.enclosure(); len(command) > 0 {
+		return subprocess(ctx, command, sub.Input, to.logs, to.judge)
+	}
+	sub.Spec.LogDir = to.logs
+	t := &trial.Trial{
+		Subject: sub.Subject, Plan: r.Plan, World: r.World, History: to.history, Log: to.log.Say,
+		Enough: to.judge.enough, Started: r.started.UTC(),
+	}
+	if r.World.Describe().Virtual {
+		// A simulated clock starts at a fixed time, so that the same seed gives the same bytes.
+		t.Started = time.Time{}
+		enough, end := outside(to.judge.enough)
+		defer end()
+		t.Enough = enough
+	}
+	return t.Run(ctx)
 }
 
 // subprocess runs a trial in a separate process and writes the input that replays it.
