@@ -111,20 +111,20 @@ type Reason struct {
 // numbers matches the numbers in a text, with fractions and thousands separators.
 var numbers = regexp.MustCompile(`\d+([.,]\d+)*`)
 
-// reason counts a reason. Two reasons are equal if they differ only in numbers.
-func (e *Explored) reason(r Reason) {
+// addReason counts a reason. Two reasons are equal if they differ only in numbers.
+func addReason(all *[]Reason, r Reason) {
 	kind := func(why string) string { return numbers.ReplaceAllString(why, "0") }
-	at := slices.IndexFunc(e.Reasons, func(have Reason) bool { return kind(have.Why) == kind(r.Why) })
+	at := slices.IndexFunc(*all, func(have Reason) bool { return kind(have.Why) == kind(r.Why) })
 	if at < 0 {
-		e.Reasons = append(e.Reasons, r)
+		*all = append(*all, r)
 	} else {
-		have := &e.Reasons[at]
+		have := &(*all)[at]
 		if r.First < have.First {
 			have.Why, have.First = r.Why, r.First
 		}
 		have.Seeds += r.Seeds
 	}
-	slices.SortFunc(e.Reasons, func(a, b Reason) int { return cmp.Or(b.Seeds-a.Seeds, cmp.Compare(a.First, b.First)) })
+	slices.SortStableFunc(*all, func(a, b Reason) int { return cmp.Or(b.Seeds-a.Seeds, cmp.Compare(a.First, b.First)) })
 }
 
 // foundMax limits how many violations a search keeps.
@@ -247,7 +247,7 @@ func (e *Explored) add(s uint64, in trial.Input, shown *outcome, err error, sums
 	switch shown.Verdict {
 	case scenarios.Unknown:
 		e.Unknown++
-		e.reason(Reason{Why: shown.Why, Seeds: 1, First: s})
+		addReason(&e.Reasons, Reason{Why: shown.Why, Seeds: 1, First: s})
 	case scenarios.Violated:
 		e.Violated++
 		e.Classes[shown.Class]++

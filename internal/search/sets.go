@@ -143,24 +143,24 @@ type fault struct {
 // faults returns the catalog. Long is longer than a lease, and short is a few round trips.
 func faults(long time.Duration) []fault {
 	const short = 5 * time.Millisecond
-	for_ := func(d time.Duration) string { return ", for: " + d.String() }
+	lasts := func(d time.Duration) string { return ", for: " + d.String() }
 	return []fault{
-		{"pause: holder" + for_(long), false},
-		{"pause: holder" + for_(short), false},
+		{"pause: holder" + lasts(long), false},
+		{"pause: holder" + lasts(short), false},
 		{"kill: holder", false},
-		{"clock: holder, by: " + long.String() + for_(long), false},
-		{"clock: holder, by: -" + long.String() + for_(long), false},
-		{"kill: NODE" + for_(50*time.Millisecond), false},
-		{"kill: NODE, data: lost, early: true" + for_(50*time.Millisecond), false},
-		{"pause: NODE" + for_(long), false},
-		{"clock: NODE, by: " + long.String() + for_(long), false},
-		{"clock: NODE, by: -" + long.String() + for_(long), false},
+		{"clock: holder, by: " + long.String() + lasts(long), false},
+		{"clock: holder, by: -" + long.String() + lasts(long), false},
+		{"kill: NODE" + lasts(50*time.Millisecond), false},
+		{"kill: NODE, data: lost, early: true" + lasts(50*time.Millisecond), false},
+		{"pause: NODE" + lasts(long), false},
+		{"clock: NODE, by: " + long.String() + lasts(long), false},
+		{"clock: NODE, by: -" + long.String() + lasts(long), false},
 		{"promote: a replica", false},
-		{"cut: holder <-> NODE" + for_(long), false},
-		{"drop-replies: NODE -> holder" + for_(long), false},
+		{"cut: holder <-> NODE" + lasts(long), false},
+		{"drop-replies: NODE -> holder" + lasts(long), false},
 		{"lose-reply: holder", true},
-		{"hold-request: holder" + for_(long), true},
-		{"pause: holder" + for_(long), true},
+		{"hold-request: holder" + lasts(long), true},
+		{"pause: holder" + lasts(long), true},
 		{"kill: holder", true},
 	}
 }
@@ -302,14 +302,25 @@ func (x Sets) level(ctx context.Context, pool *pool, out *SetsFound, size, point
 	done := 0
 	out.Levels = append(out.Levels, Level{Faults: size, Points: points})
 	started, before := time.Now(), out.ElapsedS
-	run.Each(ctx, slices.Values(indexes(branches)), pool.size, func(ctx context.Context, i int) bool {
-		sets := x.branch(ctx, pool, branches[i], size)
+	type numbered struct {
+		i int
+		branch
+	}
+	each := func(yield func(numbered) bool) {
+		for i, b := range branches {
+			if !yield(numbered{i, b}) {
+				return
+			}
+		}
+	}
+	run.Each(ctx, each, pool.size, func(ctx context.Context, b numbered) bool {
+		sets := x.branch(ctx, pool, b.branch, size)
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() != nil {
 			return false
 		}
-		results[i] = sets
+		results[b.i] = sets
 		done++
 		if x.Tell != nil {
 			l := &out.Levels[size]
@@ -337,7 +348,7 @@ func (x Sets) level(ctx context.Context, pool *pool, out *SetsFound, size, point
 			}
 			if r.err != nil {
 				l.NotRun++
-				addReason(&l.Reasons, r.err.Error())
+				addReason(&l.Reasons, Reason{Why: r.err.Error(), Seeds: 1})
 				continue
 			}
 			l.Ran++
@@ -357,7 +368,7 @@ func (x Sets) level(ctx context.Context, pool *pool, out *SetsFound, size, point
 				}
 			case scenarios.Unknown:
 				l.Unknown++
-				addReason(&l.Reasons, o.Why)
+				addReason(&l.Reasons, Reason{Why: o.Why, Seeds: 1})
 			default:
 				next = append(next, tried{r.faults, r.points})
 			}
@@ -367,21 +378,6 @@ func (x Sets) level(ctx context.Context, pool *pool, out *SetsFound, size, point
 	out.Levels[size] = l
 	out.Smallest = append(out.Smallest, smallest...)
 	return next, nil
-}
-
-func indexes[T any](list []T) []int {
-	all := make([]int, len(list))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
-func addReason(all *[]Reason, why string) {
-	var e Explored
-	e.Reasons = *all
-	e.reason(Reason{Why: why, Seeds: 1})
-	*all = e.Reasons
 }
 
 // ran is one set that was tried.

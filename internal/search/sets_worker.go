@@ -11,7 +11,6 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -97,34 +96,30 @@ func points(h *history.History, job setJob) []point {
 		from = max(from, f.Bites)
 	}
 	seen := map[point]int{}
-	granted, left := map[string]bool{}, map[int]int{}
-	clients := job.Input.Workload.Clients
-	for id := range clients {
+	granted := map[string]bool{}
+	left := make([]int, job.Input.Workload.Clients) // rounds of each client
+	for id := range left {
 		left[id] = job.Rounds
 	}
 	var all []point
 	for i := range h.Events {
 		e := &h.Events[i]
 		id := int(e.Client)
-		if e.Process < 0 || id >= clients || left[id] == 0 {
+		if e.Process < 0 || id >= len(left) || left[id] == 0 {
 			continue
 		}
-		event, over := momentOf(e, granted), false
+		event := momentOf(e, granted)
 		if event == "" {
 			continue
 		}
 		if event == workloads.Released {
 			left[id]--
-			over = !slices.ContainsFunc(indexes(make([]int, clients)), func(id int) bool { return left[id] > 0 })
 		}
 		at := point{Client: id, Event: event}
 		seen[at]++
 		at.Nth = seen[at]
 		if i > from {
 			all = append(all, at)
-		}
-		if over {
-			break
 		}
 	}
 	return all

@@ -107,7 +107,7 @@ func Merge(parts []*Explored) (sum *Explored, missing []int, err error) {
 			sum.Classes[class] += n
 		}
 		for _, r := range p.Reasons {
-			sum.reason(r)
+			addReason(&sum.Reasons, r)
 		}
 		sum.Broken = append(sum.Broken, p.Broken...)
 		sum.Found = append(sum.Found, p.Found...)
