@@ -36,5 +36,5 @@ func TestRunsEveryScenario(t *testing.T) {
 }
 
 // unfit matches the errors of scenarios in which this lock cannot take part.
-var unfit = regexp.MustCompile("its clients are goroutines|the simulation has no topology|" +
+var unfit = regexp.MustCompile("its clients are goroutines|the scenario cannot test it|the simulation has no topology|" +
 	"needs (requests that wait|re-entry|a mode that several may hold together|a lease without a ttl)")
