@@ -268,6 +268,40 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// deadMaster stops one master of five for longer than several leases, while clients ask for one key at different times.
+const deadMaster = `lockbench: scenario/1
+about: One master of five is dead for longer than a lease.
+locks: [redlock]
+topology: {majority: independent}
+workload:
+  counter: {clients: 8, keys: 1, ttl: 2s, hold: 200ms..400ms, think: 500ms..6s}
+episodes: 1
+quiet: 2s
+faults:
+  - kill: master
+    when: acquired
+    hold: 200ms..400ms
+    for: 10s
+    data: lost
+`
+
+// RedlockMutex of redis-semaphore waits for the dead master, and grants the lock to clients whose leases are over. An adapter
+// that computed the ends of the leases would hide that.
+func TestGrantedAfterTheLease(t *testing.T) {
+	long(t)
+	need(t, "node/npm")
+	needServer(t)
+	scenario := filepath.Join(t.TempDir(), "dead-master.yaml")
+	if err := os.WriteFile(scenario, []byte(deadMaster), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, code := run(t, install(t, built), nil, "run", scenario, "--world", "local", "--seed", "1",
+		"--locks", "redis-semaphore-redlock", "--expect", "redis-semaphore-redlock=violated double-grant")
+	if code != 0 || !strings.Contains(out, "counted from the answer") {
+		t.Errorf("exit %d, want a double-grant:\n%s", code, out)
+	}
+}
+
 // The versions of Redisson that the texts use keep clients apart, too.
 func TestOldRedissons(t *testing.T) {
 	long(t)
