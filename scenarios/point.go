@@ -42,9 +42,9 @@ func (s *Scenario) causes(p checker.Point) bool {
 }
 
 // Refuses returns why the point cannot happen for a lock on its servers, or "". entry is the zero entry for a lock that is not in
-// the catalog.
+// the catalog. A mutant has no marks of its own, and runs in the scenario that shows it.
 func (p Point) Refuses(card locks.Card, entry catalog.Lock, on service.Topology) string {
-	masters, known := on.Count(service.Data), entry.Name != ""
+	masters, known := on.Count(service.Data), entry.Name != "" && entry.Wrong == nil
 	majority := card.Family == locks.Majority
 	switch p {
 	case "new-leader":
