@@ -753,6 +753,9 @@ func formProblems(text string) (problems []string) {
 		if evidence := evidenceOf[heading]; evidence != nil && !evidence.MatchString(body) {
 			problems = append(problems, fmt.Sprintf("%q lacks its evidence: %v", heading, evidence))
 		}
+		if nothingFound.MatchString(body) && !queries.MatchString(body) {
+			problems = append(problems, fmt.Sprintf("%q says that no report was found, and quotes no query: %v", heading, queries))
+		}
 		if strings.TrimSpace(body) == "" {
 			problems = append(problems, fmt.Sprintf("%q is empty", heading))
 		}
@@ -768,8 +771,15 @@ func formProblems(text string) (problems []string) {
 var evidenceOf = map[string]*regexp.Regexp{
 	"Claim":    regexp.MustCompile("\"|`"),
 	"Program":  regexp.MustCompile(`\]\(repro/|lockbench run `),
-	"Upstream": regexp.MustCompile(`(?s)^\nSearched on 20\d\d-\d\d-\d\d: .*(\]\(https://github\.com/|\]\(repro/[\w-]+/upstream\.md\)|no report)`),
+	"Upstream": regexp.MustCompile(`(?s)^\nSearched on 20\d\d-\d\d-\d\d( [^:]*)?: .*(\]\(https://github\.com/|\]\(repro/[\w-]+/upstream\.md\)|no report)`),
 }
+
+var (
+	// nothingFound says that a search found no report.
+	nothingFound = regexp.MustCompile(`(?i)\bno\s+(\w+\s+)?report\s+(of|was|found)\b|\bnone\s+found\b`)
+	// queries names the repositories of a search and quotes its words, so that a reader can repeat it.
+	queries = regexp.MustCompile(`Searched on 20\d\d-\d\d-\d\d in [\w.-]+/[\w.-]+( and [\w.-]+/[\w.-]+)*\s+for "[^"]+"`)
+)
 
 var (
 	links     = regexp.MustCompile("\\[(?:[^\\]`]|`[^`]*`)*\\]\\([^)]*\\)|```(?s:.*?)```")
@@ -795,6 +805,10 @@ func TestFindingForms(t *testing.T) {
 		{"no quotation", strings.Replace(whole, "\"safe\"", "safe", 1), 1},
 		{"no program", strings.Replace(whole, "repro/", "", 1), 1},
 		{"no date", strings.Replace(whole, "Searched on", "Searched", 1), 1},
+		{"nothing found, no query", strings.Replace(whole, ": [a#12](https://github.com/a/a/issues/12)", ": no report of it", 1), 1},
+		{"nothing later found, no query", strings.Replace(whole, "issues/12).", "issues/12). No later report\nwas found.", 1), 1},
+		{"nothing found, no repository", strings.Replace(whole, ": [a#12](https://github.com/a/a/issues/12)", " for \"key stays\": no report of it", 1), 1},
+		{"nothing found", strings.Replace(whole, ": [a#12](https://github.com/a/a/issues/12)", " in a/a and b/b for \"key stays\", \"lost\": no report of it", 1), 0},
 		{"another order", strings.Replace(strings.Replace(whole, "## Why", "## Reason", 1), "## Seen", "## Why", 1), 1},
 		{"no issue is linked", strings.Replace(whole, "[a#12](https://github.com/a/a/issues/12)", "a#12", 1), 2},
 		{"empty", strings.Replace(whole, "## Seen\n\nx\n", "## Seen\n", 1), 1},
