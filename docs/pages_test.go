@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -818,6 +819,41 @@ func TestFindingForms(t *testing.T) {
 		}
 	}
 }
+
+// TestPictures checks that each drawing of docs/images is small, readable in a light and in a dark theme, and shown with a
+// text for readers who do not see it.
+func TestPictures(t *testing.T) {
+	const most = 6 << 10
+	drawings, err := filepath.Glob("images/*.svg")
+	if err != nil || len(drawings) == 0 {
+		t.Fatalf("found %q, %v", drawings, err)
+	}
+	pages := slices.Collect(maps.Values(allPages(t)))
+	for _, path := range drawings {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := xml.Unmarshal(text, new(struct {
+			XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
+		})); err != nil {
+			t.Errorf("docs/%s: %v", path, err)
+		}
+		if len(text) > most {
+			t.Errorf("docs/%s has %d bytes, and %d at most", path, len(text), most)
+		}
+		if color := unreadable.Find(text); color != nil {
+			t.Errorf("docs/%s has the color %s, which cannot be read on a background like it", path, color)
+		}
+		shown := regexp.MustCompile(`!\[[^\]]{20,}\]\([./\w]*` + regexp.QuoteMeta(path) + `\)`)
+		if !slices.ContainsFunc(pages, shown.MatchString) {
+			t.Errorf("no page shows docs/%s with a text that describes it", path)
+		}
+	}
+}
+
+// unreadable are colors that vanish in one of the themes.
+var unreadable = regexp.MustCompile(`(?i)\b(black|white)\b|#(000|fff)(000|fff)?\b`)
 
 // allPages returns the text of all pages by their paths.
 func allPages(t *testing.T) map[string]string {
