@@ -256,12 +256,12 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// A failover violates locks on a single master, and no lock on a majority. An episode may show nothing, so one violation of
-// the two locks on a single master is enough.
+// A failover violates locks on a single master, and cannot test a lock on a majority. An episode may show nothing, so one
+// violation of the two locks on a single master is enough.
 func TestFailover(t *testing.T) {
 	got := judged(t, "failover", released)
-	if got["node-redlock-5"] != "valid" {
-		t.Errorf("node-redlock-5 is %q", got["node-redlock-5"])
+	if got["node-redlock-5"] != "unknown" {
+		t.Errorf("node-redlock-5 is %q, want unknown: it is not run", got["node-redlock-5"])
 	}
 	if on := []string{got["redisson-jar/synced-slaves=off"], got["python-redis-lock"]}; !slices.Contains(on, "double-grant") {
 		t.Errorf("Redisson and python-redis-lock are %q, want a double-grant", on)

@@ -75,6 +75,10 @@ var wireVersions = map[string][]string{
 	"4.7.0":  {"notify=off"},
 }
 
+// wireless are locks of versions that are not compared, because the library does not lock with the calls of the
+// comparison: MultiLock of 3.15.6 asks for a lease of twice the wait, which is 0.
+var wireless = []string{"3.15.6/multi"}
+
 // wireLocks are the names of the locks on both sides.
 var wireLocks = map[string][2]string{
 	"rlock": {"redisson-jar", "redisson"}, "fair": {"redisson-jar-fair", "redisson-fair"}, "multi": {"redisson-jar-multi", "redisson-multi"},
@@ -488,6 +492,9 @@ func side(t *testing.T, version, lock, sign string) (lines []string) {
 func TestWire(t *testing.T) {
 	for _, version := range slices.Sorted(maps.Keys(wireVersions)) {
 		for _, lock := range slices.Sorted(maps.Keys(wireCalls)) {
+			if slices.Contains(wireless, version+"/"+lock) {
+				continue
+			}
 			t.Run(version+"/"+lock, func(t *testing.T) {
 				t.Parallel()
 				if *update {
@@ -527,7 +534,7 @@ func TestWireDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob("testdata/wire/*/*.txt")
-	if err != nil || len(files) != len(wireVersions)*len(wireCalls) {
+	if err != nil || len(files) != len(wireVersions)*len(wireCalls)-len(wireless) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	used := map[string]bool{}
