@@ -180,7 +180,7 @@ func (c *cluster) startGoroutines(ctx context.Context, s world.ClientSpec, opene
 	seedGlobal(int64(s.Seed))
 	cl := &client{base: c.newBase(s.ID)}
 	cl.gate.Apart = func() {
-		time.Sleep(1) // leave this instant, which may belong to the client
+		time.Sleep(time.Nanosecond) // leave this instant, which may belong to the client
 		c.Settle(cl.name)
 	}
 	store := c.Store()
