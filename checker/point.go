@@ -11,7 +11,7 @@ import (
 	"lockbench/locks"
 )
 
-// This file lists the points of scenarios. The rules of the points are in point_rules.go.
+// This file lists the points of scenarios. The rules of the points are in point_*.go, by subject.
 //
 // A run in which nothing could go wrong finds no violation of any lock. So a scenario names its point, and an episode without it
 // counts for nothing:

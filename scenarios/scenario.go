@@ -167,7 +167,7 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	return on
 }
 
-// of returns the name of the topology of a family.
+// of returns the topology for locks of a family.
 func (t Topology) of(f locks.Family) locks.Topology {
 	switch f {
 	case locks.Majority:

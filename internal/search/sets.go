@@ -3,26 +3,17 @@ package search
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
-	"lockbench/nemesis"
 	"lockbench/scenarios"
-	"lockbench/service"
-	"lockbench/workloads"
 )
 
 // SmallRun is the scenario of a search through sets of faults. Everything in it has a fixed length: a hold is longer than
@@ -40,9 +31,6 @@ quiet: 1s
 faults: none
 `
 
-// SetsFile is the file with the result of a search through sets of faults.
-const SetsFile = "sets.json"
-
 // Sets is a search through all sets of faults of a small run, in the order of their size. It draws nothing.
 //
 //	run without faults ── its points ──▶ every fault at every point ── the points after it ──▶ every second fault ...
@@ -59,175 +47,6 @@ type Sets struct {
 	Again    string
 	// Tell, if not nil, receives the progress.
 	Tell func(SetsFound)
-}
-
-// SetsFound is the progress and the result of a search through sets of faults.
-type SetsFound struct {
-	Sets   int     `json:"sets"` // the schema, 1
-	Lock   string  `json:"lock"`
-	Size   int     `json:"size"`
-	Rounds int     `json:"rounds"`
-	Again  string  `json:"again,omitempty"`
-	Levels []Level `json:"levels"` // by the number of faults, from 0
-	// NotApplied are the faults of the catalog that do not apply to the lock's servers, with the reasons.
-	NotApplied []string `json:"not_applied,omitempty"`
-	// Smallest are the violated sets without a violated part: the first of each kind.
-	Smallest []Set `json:"smallest,omitempty"`
-	// Interrupted reports that the search was stopped before its end.
-	Interrupted bool    `json:"interrupted,omitempty"`
-	ElapsedS    float64 `json:"elapsed_s"`
-}
-
-// Level counts the sets with one number of faults.
-type Level struct {
-	Faults   int  `json:"faults"`
-	Sets     int  `json:"sets"` // how many there are
-	Ran      int  `json:"ran"`
-	Points   int  `json:"points"` // of the runs of the level before
-	Violated int  `json:"violated"`
-	Unknown  int  `json:"unknown"`
-	NotRun   int  `json:"not_run"`
-	Distinct int  `json:"distinct"` // different histories
-	Complete bool `json:"complete"`
-	// Shown counts the violated sets by what they show, and Kinds by what they show and by their faults without triggers.
-	Shown map[string]int            `json:"shown,omitempty"`
-	Kinds map[string]map[string]int `json:"kinds,omitempty"`
-	// Reasons are why sets are unknown or did not run.
-	Reasons []Reason `json:"reasons,omitempty"`
-}
-
-// Set is a set of faults and what it shows.
-type Set struct {
-	Faults []string `json:"faults"` // as in a scenario
-	Rule   string   `json:"rule"`
-	Class  string   `json:"class,omitempty"`
-	Text   string   `json:"text"`
-	Dir    string   `json:"dir,omitempty"` // the results folder
-
-	input trial.Input
-}
-
-// Shows names what a set shows: its class, or its rule if that has none.
-func (s Set) Shows() string { return shows(s.Class, s.Rule) }
-
-// Kind is the faults without their triggers.
-func (s Set) Kind() string {
-	kinds := make([]string, len(s.Faults))
-	for i, f := range s.Faults {
-		kinds[i], _, _ = strings.Cut(f, ", when: ")
-	}
-	return strings.Join(kinds, " + ")
-}
-
-func shows(class, rule string) string {
-	if class == "" || class == checker.Class(0).String() {
-		return rule
-	}
-	return class
-}
-
-// point is a moment of one client at which a fault can start.
-type point struct {
-	Client int             `json:"client"`
-	Event  workloads.Event `json:"event"`
-	Nth    int             `json:"nth"`
-}
-
-// fault is an entry of the catalog: a step without its trigger.
-type fault struct {
-	text string // with NODE for each server
-	// request reports that the fault starts when a request of the client has been carried out.
-	request bool
-}
-
-// faults returns the catalog. Long is longer than a lease, and short is a few round trips.
-func faults(long time.Duration) []fault {
-	const short = 5 * time.Millisecond
-	lasts := func(d time.Duration) string { return ", for: " + d.String() }
-	return []fault{
-		{"pause: holder" + lasts(long), false},
-		{"pause: holder" + lasts(short), false},
-		{"kill: holder", false},
-		{"clock: holder, by: " + long.String() + lasts(long), false},
-		{"clock: holder, by: -" + long.String() + lasts(long), false},
-		{"kill: NODE" + lasts(50*time.Millisecond), false},
-		{"kill: NODE, data: lost, early: true" + lasts(50*time.Millisecond), false},
-		{"pause: NODE" + lasts(long), false},
-		{"clock: NODE, by: " + long.String() + lasts(long), false},
-		{"clock: NODE, by: -" + long.String() + lasts(long), false},
-		{"promote: a replica", false},
-		{"cut: holder <-> NODE" + lasts(long), false},
-		{"drop-replies: NODE -> holder" + lasts(long), false},
-		{"lose-reply: holder", true},
-		{"hold-request: holder" + lasts(long), true},
-		{"pause: holder" + lasts(long), true},
-		{"kill: holder", true},
-	}
-}
-
-// at returns the text of a step of a scenario.
-func (f fault) at(p point, request int) string {
-	text := f.text
-	if p.Event == workloads.Waiting {
-		text = strings.ReplaceAll(text, "holder", "a waiter")
-	}
-	text += fmt.Sprintf(", when: %s, client: client-%d, nth: %d", p.Event, p.Client, p.Nth)
-	if request > 0 {
-		text += fmt.Sprintf(", request: %d", request)
-	}
-	return text
-}
-
-// on reports whether the fault can start at an event.
-func (f fault) on(e workloads.Event) bool {
-	return !f.request || e == workloads.Acquiring || e == workloads.Releasing
-}
-
-// applicable returns the catalog for the lock's servers, with one fault for each server, and why others do not apply.
-func (x Sets) applicable() (all []fault, not []string, err error) {
-	in := x.input(x.Job.Scenario)
-	sub, err := trial.NewSubject(in, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	sketch := x.Job.World.Sketch(sub.Spec)
-	var nodes []string
-	if sketch.Group != nil {
-		for _, n := range sketch.Nodes() {
-			if n.Role == service.Data {
-				nodes = append(nodes, n.Name)
-			}
-		}
-	}
-	for _, f := range faults(in.Workload.TTL * 3 / 2) {
-		texts := []string{f.text}
-		if strings.Contains(f.text, "NODE") {
-			texts = nil
-			for _, n := range nodes {
-				texts = append(texts, strings.ReplaceAll(f.text, "NODE", n))
-			}
-		}
-		for _, text := range texts {
-			one, event, request := fault{text, f.request}, workloads.Acquired, 0
-			if f.request {
-				event, request = workloads.Acquiring, 1
-			}
-			s, err := x.Job.Scenario.WithFaults([]string{one.at(point{Event: event, Nth: 1}, request)})
-			if err != nil {
-				return nil, nil, err
-			}
-			plan, err := nemesis.Draw(1, 1, s.Faults)
-			if err != nil {
-				return nil, nil, err
-			}
-			if why := plan.For(sketch)[0].NA; why != "" {
-				not = append(not, text+": "+why)
-			} else {
-				all = append(all, one)
-			}
-		}
-	}
-	return all, not, nil
 }
 
 // input returns the input of a small run.
@@ -427,21 +246,6 @@ func (x Sets) branch(ctx context.Context, pool *pool, b branch, size int) (sets 
 	return sets
 }
 
-// Write writes the result of a search to a file.
-func (f *SetsFound) Write(file string) error {
-	text, err := json.MarshalIndent(f, "", " ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(file, append(text, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the result of the search: %w", err)
-	}
-	return nil
-}
-
 // Keep runs a set again as an ordinary run, with a results folder below out, and sets its Dir.
 func (x Sets) Keep(ctx context.Context, s *Set, out string) (*report.Counterexample, error) {
 	scenario, err := x.Job.Scenario.WithFaults(s.Faults)
@@ -464,26 +268,4 @@ func (x Sets) Keep(ctx context.Context, s *Set, out string) (*report.Counterexam
 	}
 	s.Dir = done.Bundle.Dir
 	return l.Counterexample, done.LinkError
-}
-
-// ExitCode returns the exit code of the search and the reason.
-func (f *SetsFound) ExitCode() (code int, why string) {
-	sets, notRun, unknown := 0, 0, 0
-	whole := len(f.Levels) == f.Size+1
-	for _, l := range f.Levels {
-		sets, notRun, unknown, whole = sets+l.Sets, notRun+l.NotRun, unknown+l.Unknown, whole && l.Complete
-	}
-	switch {
-	case f.Levels[0].NotRun > 0:
-		return report.ExitHarness, "the small run failed: " + f.Levels[0].Reasons[0].Why
-	case f.Levels[0].Violated > 0:
-		return report.ExitUnexpected, "the lock is wrong without any fault"
-	case !whole:
-		return report.ExitUnknown, "interrupted, so larger sets were not all tried"
-	case notRun+unknown > 0:
-		return report.ExitUnknown, fmt.Sprintf("%d of %d sets did not run, and %d are unknown", notRun, sets, unknown)
-	case len(f.Smallest) > 0:
-		return report.ExitUnexpected, fmt.Sprintf("%s by %s", f.Smallest[0].Shows(), report.Plural(len(f.Smallest[0].Faults), "fault"))
-	}
-	return report.ExitExpected, fmt.Sprintf("none of %d sets of up to %s breaks the lock", sets, report.Plural(f.Size, "fault"))
 }

@@ -1,0 +1,116 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockbench/internal/trial"
+	"lockbench/nemesis"
+	"lockbench/service"
+	"lockbench/workloads"
+)
+
+// point is a moment of one client at which a fault can start.
+type point struct {
+	Client int             `json:"client"`
+	Event  workloads.Event `json:"event"`
+	Nth    int             `json:"nth"`
+}
+
+// fault is an entry of the catalog: a step without its trigger.
+type fault struct {
+	text string // with NODE for each server
+	// request reports that the fault starts when a request of the client has been carried out.
+	request bool
+}
+
+// faults returns the catalog. Long is longer than a lease, and short is a few round trips.
+func faults(long time.Duration) []fault {
+	const short = 5 * time.Millisecond
+	lasts := func(d time.Duration) string { return ", for: " + d.String() }
+	return []fault{
+		{"pause: holder" + lasts(long), false},
+		{"pause: holder" + lasts(short), false},
+		{"kill: holder", false},
+		{"clock: holder, by: " + long.String() + lasts(long), false},
+		{"clock: holder, by: -" + long.String() + lasts(long), false},
+		{"kill: NODE" + lasts(50*time.Millisecond), false},
+		{"kill: NODE, data: lost, early: true" + lasts(50*time.Millisecond), false},
+		{"pause: NODE" + lasts(long), false},
+		{"clock: NODE, by: " + long.String() + lasts(long), false},
+		{"clock: NODE, by: -" + long.String() + lasts(long), false},
+		{"promote: a replica", false},
+		{"cut: holder <-> NODE" + lasts(long), false},
+		{"drop-replies: NODE -> holder" + lasts(long), false},
+		{"lose-reply: holder", true},
+		{"hold-request: holder" + lasts(long), true},
+		{"pause: holder" + lasts(long), true},
+		{"kill: holder", true},
+	}
+}
+
+// at returns the text of a step of a scenario.
+func (f fault) at(p point, request int) string {
+	text := f.text
+	if p.Event == workloads.Waiting {
+		text = strings.ReplaceAll(text, "holder", "a waiter")
+	}
+	text += fmt.Sprintf(", when: %s, client: client-%d, nth: %d", p.Event, p.Client, p.Nth)
+	if request > 0 {
+		text += fmt.Sprintf(", request: %d", request)
+	}
+	return text
+}
+
+// on reports whether the fault can start at an event.
+func (f fault) on(e workloads.Event) bool {
+	return !f.request || e == workloads.Acquiring || e == workloads.Releasing
+}
+
+// applicable returns the catalog for the lock's servers, with one fault for each server, and why others do not apply.
+func (x Sets) applicable() (all []fault, not []string, err error) {
+	in := x.input(x.Job.Scenario)
+	sub, err := trial.NewSubject(in, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	sketch := x.Job.World.Sketch(sub.Spec)
+	var nodes []string
+	if sketch.Group != nil {
+		for _, n := range sketch.Nodes() {
+			if n.Role == service.Data {
+				nodes = append(nodes, n.Name)
+			}
+		}
+	}
+	for _, f := range faults(in.Workload.TTL * 3 / 2) {
+		texts := []string{f.text}
+		if strings.Contains(f.text, "NODE") {
+			texts = nil
+			for _, n := range nodes {
+				texts = append(texts, strings.ReplaceAll(f.text, "NODE", n))
+			}
+		}
+		for _, text := range texts {
+			one, event, request := fault{text, f.request}, workloads.Acquired, 0
+			if f.request {
+				event, request = workloads.Acquiring, 1
+			}
+			s, err := x.Job.Scenario.WithFaults([]string{one.at(point{Event: event, Nth: 1}, request)})
+			if err != nil {
+				return nil, nil, err
+			}
+			plan, err := nemesis.Draw(1, 1, s.Faults)
+			if err != nil {
+				return nil, nil, err
+			}
+			if why := plan.For(sketch)[0].NA; why != "" {
+				not = append(not, text+": "+why)
+			} else {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, not, nil
+}
