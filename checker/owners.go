@@ -107,8 +107,8 @@ func (o byOwner) may(d *hold.Hold, until func(*owned) []int) bool {
 	})
 }
 
-// mayHaveGivenBack reports whether a release of another session of the same owner may have ended the hold
-// of a session, because the acquire of that other session may never have taken effect:
+// mayHaveGivenBack reports whether another session of the same owner may have ended a hold by its release. That is
+// possible if the other session's acquire never took effect:
 //
 //	session 1  acquire ok                                                  release: not held
 //	session 2              acquire ...(no answer)   release ok

@@ -167,7 +167,7 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	return on
 }
 
-// of returns the topology for locks of a family.
+// of returns the topology that the scenario names for a family of locks.
 func (t Topology) of(f locks.Family) locks.Topology {
 	switch f {
 	case locks.Majority:

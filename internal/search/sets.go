@@ -246,8 +246,10 @@ func (x Sets) branch(ctx context.Context, pool *pool, b branch, size int) (sets 
 	return sets
 }
 
-// Keep runs a set again as an ordinary run, with a results folder below out, and sets its Dir.
-func (x Sets) Keep(ctx context.Context, s *Set, out string) (*report.Counterexample, error) {
+// Keep runs a set again as an ordinary run, with a results folder below out, and sets its Dir. It does so also if ctx has
+// ended, because the violation is not lost.
+func (x Sets) Keep(ctx context.Context, s *Set, out string) (story *report.Counterexample, err error) {
+	ctx = context.WithoutCancel(ctx)
 	scenario, err := x.Job.Scenario.WithFaults(s.Faults)
 	if err != nil {
 		return nil, err
@@ -258,14 +260,6 @@ func (x Sets) Keep(ctx context.Context, s *Set, out string) (*report.Counterexam
 	}
 	job.Scenario = scenario
 	job.Options.Folder, job.Options.Out = "sets-"+report.FolderName(s.Shows()), out
-	done, err := job.Run(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	l := done.Result.Locks[0]
-	if l.Error != "" {
-		return nil, errors.New(l.Error)
-	}
-	s.Dir = done.Bundle.Dir
-	return l.Counterexample, done.LinkError
+	s.Dir, story, err = keep(ctx, job)
+	return story, err
 }

@@ -103,6 +103,8 @@ func (f *SetsFound) ExitCode() (code int, why string) {
 		sets, notRun, unknown, whole = sets+l.Sets, notRun+l.NotRun, unknown+l.Unknown, whole && l.Complete
 	}
 	switch {
+	case len(f.Levels) == 0:
+		return report.ExitUnknown, "interrupted before the small run"
 	case f.Levels[0].NotRun > 0:
 		return report.ExitHarness, "the small run failed: " + f.Levels[0].Reasons[0].Why
 	case f.Levels[0].Violated > 0:

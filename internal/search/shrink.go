@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockbench/internal/report"
+	"lockbench/internal/run"
 	"lockbench/internal/trial"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
@@ -319,14 +320,19 @@ func (s *shrinker) finish(ctx context.Context, out string) (*Shrunk, error) {
 		return nil, err
 	}
 	job.Options.Folder, job.Options.Out = s.best.Scenario+"-explored", out
+	result.Dir, result.Counterexample, err = keep(ctx, job)
+	return result, err
+}
+
+// keep runs the job of a violation. It returns the results folder and the counterexample.
+func keep(ctx context.Context, job *run.Job) (dir string, story *report.Counterexample, err error) {
 	done, err := job.Run(ctx, nil)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	l := done.Result.Locks[0]
 	if l.Error != "" {
-		return nil, errors.New(l.Error)
+		return "", nil, errors.New(l.Error)
 	}
-	result.Dir, result.Counterexample = done.Bundle.Dir, l.Counterexample
-	return result, done.LinkError
+	return done.Bundle.Dir, l.Counterexample, done.LinkError
 }

@@ -164,8 +164,8 @@ func (l *lane) draw(what uint64) (latency time.Duration, c class, drawn uint64) 
 	return latency, l.class + class((drawn>>40)%uint64(l.width)), drawn
 }
 
-// due returns the first free instant of a class, at or after a time, that keeps the order. Two requests
-// of one client to one node may draw the same class, and their order must not be random. After a pause
+// due returns the first free instant of a class, at or after a time, that keeps the order. A client may send
+// two requests to a node that draw the same class, and their order must not be random. After a pause
 // there may be more messages than classes, so the instant may be in a later grain.
 func (l *lane) due(at time.Time, c class) time.Time {
 	if !at.After(l.last) {
