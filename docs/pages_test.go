@@ -559,8 +559,8 @@ func redissonRows(t *testing.T) string {
 	names := map[string]string{} // by the name of the column
 	head := []string{"question", "scenario"}
 	for _, column := range [][2]string{{"RLock", ""}, {"Fair", "-fair"}, {"ReadWrite", "-rw"}, {"Multi", "-multi"}, {"Fenced", "-fenced"},
-		{"Spin", "-spin"}, {"RedLock", "-red"}, {"RLock of 3.15.6", "/version=3.15.6"}, {"RLock of 3.13.6", "/version=3.13.6"}} {
-		names["redisson-jar"+column[1]] = column[0]
+		{"Spin", "-spin"}, {"RedLock", "-redlock"}, {"RLock of 3.15.6", "/version=3.15.6"}, {"RLock of 3.13.6", "/version=3.13.6"}} {
+		names["redisson"+column[1]] = column[0]
 		head = append(head, column[0])
 	}
 	found := map[[2]string]string{}

@@ -115,21 +115,21 @@ func TestBadInput(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"not built":        {"", "redisson-jar", 64, "guests/java/redisson-4.7.0 is not next to this program; `make guests` builds it"},
-		"not this version": {"exit 1", "redisson-jar/version=3.15.6", 64, "guests/java/redisson-3.15.6 is not next to"},
-		"no such version":  {"exit 1", "redisson-jar/version=9.9.9", 64, `"9.9.9" is not 4.7.0, 3.15.6 or 3.13.6`},
-		"no such option":   {"exit 1", "redisson-jar/sesion=2s", 64, "sesion"},
-		"another library":  {"exit 1", "redisson-jar/session-ttl=2s", 64, "session-ttl"},
-		"no fenced lock":   {"exit 1", "redisson-jar-fenced/version=3.15.6", 64, "Redisson 3.15.6 has no FencedLock"},
-		"no spin lock":     {"exit 1", "redisson-jar-spin/version=3.13.6", 64, "Redisson 3.13.6 has no SpinLock"},
-		"not in it yet":    {"exit 1", "redisson-jar/version=3.15.6/synced-slaves=on", 64, "Redisson 3.15.6 does not have it"},
-		"no duration":      {"exit 1", "redisson-jar/watchdog=soon", 64, `"soon" is not a duration`},
-		"no number":        {"exit 1", "redisson-jar/retries=-1", 64, `"-1" is not a whole number`},
-		"no such call":     {"exit 1", "redisson-jar/call=lokc", 64, `"lokc" is not tryLock or lock`},
-		"another's call":   {"exit 1", "redisson-jar-fenced/call=lock", 64, `"lock" is not tryLockAndGetToken or lockAndGetToken`},
-		"neither on nor":   {"exit 1", "redisson-jar/synced-slaves=yes", 64, `"yes" is not default, on or off`},
-		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson-jar", 3, "Could not reserve enough space"},
-		"is not a guest":   {"echo Usage: java -version", "redisson-jar", 3, "Usage: java -version"},
+		"not built":        {"", "redisson", 64, "guests/java/redisson-4.7.0 is not next to this program; `make guests` builds it"},
+		"not this version": {"exit 1", "redisson/version=3.15.6", 64, "guests/java/redisson-3.15.6 is not next to"},
+		"no such version":  {"exit 1", "redisson/version=9.9.9", 64, `"9.9.9" is not 4.7.0, 3.15.6 or 3.13.6`},
+		"no such option":   {"exit 1", "redisson/sesion=2s", 64, "sesion"},
+		"another library":  {"exit 1", "redisson/session-ttl=2s", 64, "session-ttl"},
+		"no fenced lock":   {"exit 1", "redisson-fenced/version=3.15.6", 64, "Redisson 3.15.6 has no FencedLock"},
+		"no spin lock":     {"exit 1", "redisson-spin/version=3.13.6", 64, "Redisson 3.13.6 has no SpinLock"},
+		"not in it yet":    {"exit 1", "redisson/version=3.15.6/synced-slaves=on", 64, "Redisson 3.15.6 does not have it"},
+		"no duration":      {"exit 1", "redisson/watchdog=soon", 64, `"soon" is not a duration`},
+		"no number":        {"exit 1", "redisson/retries=-1", 64, `"-1" is not a whole number`},
+		"no such call":     {"exit 1", "redisson/call=lokc", 64, `"lokc" is not tryLock or lock`},
+		"another's call":   {"exit 1", "redisson-fenced/call=lock", 64, `"lock" is not tryLockAndGetToken or lockAndGetToken`},
+		"neither on nor":   {"exit 1", "redisson/synced-slaves=yes", 64, `"yes" is not default, on or off`},
+		"dies at start":    {"echo Could not reserve enough space for object heap >&2; exit 1", "redisson", 3, "Could not reserve enough space"},
+		"is not a guest":   {"echo Usage: java -version", "redisson", 3, "Usage: java -version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ""
@@ -208,7 +208,7 @@ func TestHellos(t *testing.T) {
 }
 
 // released are one library of each ecosystem. The tests run scenarios with all of them.
-const released = "redisson-jar/synced-slaves=off,node-redlock-5,python-redis-lock"
+const released = "redisson/synced-slaves=off,node-redlock-5,python-redis-lock"
 
 // judged runs a scenario with no-lock and other locks, and returns the class of each lock's violation, or its verdict.
 func judged(t *testing.T, scenario, use string) map[string]string {
@@ -263,7 +263,7 @@ func TestFailover(t *testing.T) {
 	if got["node-redlock-5"] != "unknown" {
 		t.Errorf("node-redlock-5 is %q, want unknown: it is not run", got["node-redlock-5"])
 	}
-	if on := []string{got["redisson-jar/synced-slaves=off"], got["python-redis-lock"]}; !slices.Contains(on, "double-grant") {
+	if on := []string{got["redisson/synced-slaves=off"], got["python-redis-lock"]}; !slices.Contains(on, "double-grant") {
 		t.Errorf("Redisson and python-redis-lock are %q, want a double-grant", on)
 	}
 }
@@ -305,7 +305,7 @@ func TestGrantedAfterTheLease(t *testing.T) {
 // The versions of Redisson that the texts use keep clients apart, too.
 func TestOldRedissons(t *testing.T) {
 	long(t)
-	for lock, verdict := range judged(t, "steady", "redisson-jar/version=3.15.6,redisson-jar/version=3.13.6") {
+	for lock, verdict := range judged(t, "steady", "redisson/version=3.15.6,redisson/version=3.13.6") {
 		if lock != "no-lock" && verdict != "valid" {
 			t.Errorf("%s is %s", lock, verdict)
 		}
@@ -316,7 +316,7 @@ func TestOldRedissons(t *testing.T) {
 func TestConform(t *testing.T) {
 	long(t)
 	for lock, broken := range map[string][]string{
-		"redisson-jar": nil, "redis-py-pypi": nil,
+		"redisson": nil, "redis-py-pypi": nil,
 		"redis-semaphore": {"renewal-margin"},    // it renews after four fifths of a lease, and its release returns nothing
 		"shedlock-redis":  {"stranger", "renew"}, // the finding shedlock-redis
 	} {
@@ -341,8 +341,8 @@ func TestConform(t *testing.T) {
 func TestConformCalls(t *testing.T) {
 	long(t)
 	for lock, broken := range map[string]string{
-		"redisson-jar-multi/call=lock":             "wait-lease",
-		"redisson-jar-fenced/call=lockAndGetToken": "expiry",
+		"redisson-multi/call=lock":             "wait-lease",
+		"redisson-fenced/call=lockAndGetToken": "expiry",
 	} {
 		t.Run(lock, func(t *testing.T) {
 			need(t, "java/redisson-4.7.0")

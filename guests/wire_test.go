@@ -81,8 +81,8 @@ var wireless = []string{"3.15.6/multi"}
 
 // wireLocks are the names of the locks on both sides.
 var wireLocks = map[string][2]string{
-	"rlock": {"redisson-jar", "redisson"}, "fair": {"redisson-jar-fair", "redisson-fair"}, "multi": {"redisson-jar-multi", "redisson-multi"},
-	"rw-write": {"redisson-jar-rw", "redisson-rw"}, "rw-read": {"redisson-jar-rw", "redisson-rw"},
+	"rlock": {"redisson", "redisson-port"}, "fair": {"redisson-fair", "redisson-port-fair"}, "multi": {"redisson-multi", "redisson-port-multi"},
+	"rw-write": {"redisson-rw", "redisson-port-rw"}, "rw-read": {"redisson-rw", "redisson-port-rw"},
 }
 
 // monitor is a connection on which a server reports the commands that it receives.

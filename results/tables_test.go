@@ -113,8 +113,19 @@ func gridOf(names, columns []string, at map[place]cell, world string) string {
 			rows = append(rows, row)
 		}
 	}
-	head := "| scenario | `" + strings.Join(columns, "` | `") + "` |\n| --- |" + strings.Repeat(" --- |", len(columns))
-	return head + "\n" + strings.Join(rows, "\n") + "\n"
+	head := "| scenario |"
+	for _, lock := range columns {
+		head += " `" + lock + "`" + portMark(lock) + " |"
+	}
+	return head + "\n| --- |" + strings.Repeat(" --- |", len(columns)) + "\n" + strings.Join(rows, "\n") + "\n"
+}
+
+// portMark marks the Go port of a library in the head of a table.
+func portMark(lock string) string {
+	if strings.HasPrefix(lock, "redisson-port") {
+		return " (Go port)"
+	}
+	return ""
 }
 
 // measuredBy says where the cells of a block come from.
@@ -189,7 +200,7 @@ func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == servi
 
 // readme shows a few locks in a few scenarios.
 func readme(cells []cell, _ []batch) string {
-	columns := []string{"set-nx", "redisson", "redlock", "etcd-mutex", "zk-recipe", "pg-row"}
+	columns := []string{"set-nx", "redisson", "redisson-port", "redlock", "etcd-mutex", "zk-recipe", "pg-row"}
 	at, _ := index(cells, "local", columns)
 	return gridOf([]string{"failover", "leader-kill", "crash-restart", "partition-master", "pause-client"}, columns, at, "local")
 }
@@ -218,11 +229,11 @@ func librariesPage(cells []cell, batches []batch) string {
 	return text + "\n" + originals(cells, world) + "\n" + bounds(shown)
 }
 
-// originals shows the locks of Redisson's jar beside their Go ports, and names the scenarios in which they differ.
+// originals shows the locks of Redisson next to their Go ports, and names the scenarios in which they differ.
 func originals(cells []cell, world string) string {
-	columns := []string{"redisson-jar", "redisson", "redisson-jar-fair", "redisson-fair", "redisson-jar-red", "redisson-redlock"}
+	columns := []string{"redisson", "redisson-port", "redisson-fair", "redisson-port-fair", "redisson-redlock", "redisson-port-redlock"}
 	at, _ := index(cells, world, columns)
-	text, differ := "**Redisson's jar, and the Go port of each lock**\n\n"+grid(columns, at, world), ""
+	text, differ := "**Redisson, and the Go port of each lock**\n\n"+grid(columns, at, world), ""
 	for pair := range slices.Chunk(columns, 2) {
 		for _, scenario := range scenarios.Names() {
 			jar, port := at[place{world, scenario, pair[0]}], at[place{world, scenario, pair[1]}]
@@ -289,7 +300,7 @@ func ranking(columns []string, shown []cell) string {
 // servicesPage shows the locks of all services in world local.
 func servicesPage(cells []cell, batches []batch) string {
 	const world = "local"
-	known := []string{"set-nx", "redisson", "redlock"}
+	known := []string{"set-nx", "redisson", "redisson-port", "redlock"}
 	others := measuredLocks(cells, world, func(l catalog.Lock) bool { return !onRedis(l) })
 	at, shown := index(cells, world, append(known, others...))
 	text := measuredBy(shown, batches)

@@ -73,22 +73,22 @@ func TestFailoverAsWritten(t *testing.T) {
 				For: ref(span(10*time.Second, 10*time.Second)), Options: map[string]string{"data": "lost"}},
 		},
 		Expect: map[string]Expectation{
-			"set-del":                        {Judgement: Judgement{Violated, "double-grant"}},
-			"set-nx":                         {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
-			"set-nx-fenced":                  alsoViolated("fencing"),
-			"redisson-wait":                  {Judgement: Judgement{Unjudged, ""}},
-			"redis-semaphore-redlock":        {Judgement: Judgement{Unjudged, ""}},
-			"redisson-jar":                   {Judgement: Judgement{Verdict: Unjudged}},
-			"redisson-jar/synced-slaves=off": {Judgement: Judgement{Verdict: Violated, Class: "double-grant"}},
-			"rueidislock":                    {Judgement: Judgement{Unjudged, ""}},
-			"etcd-mutex":                     {Checks: map[string]Judgement{"exclusion": {Verdict: Valid}, "liveness": {Verdict: Unjudged}}},
-			"zk-lock":                        {Judgement: Judgement{Verdict: Unjudged}},
+			"set-del":                    {Judgement: Judgement{Violated, "double-grant"}},
+			"set-nx":                     {Judgement: Judgement{Violated, "double-grant"}, Rate: &Rate{0.6, 1}},
+			"set-nx-fenced":              alsoViolated("fencing"),
+			"redisson-port-wait":         {Judgement: Judgement{Unjudged, ""}},
+			"redis-semaphore-redlock":    {Judgement: Judgement{Unjudged, ""}},
+			"redisson":                   {Judgement: Judgement{Verdict: Unjudged}},
+			"redisson/synced-slaves=off": {Judgement: Judgement{Verdict: Violated, Class: "double-grant"}},
+			"rueidislock":                {Judgement: Judgement{Unjudged, ""}},
+			"etcd-mutex":                 {Checks: map[string]Judgement{"exclusion": {Verdict: Valid}, "liveness": {Verdict: Unjudged}}},
+			"zk-lock":                    {Judgement: Judgement{Verdict: Unjudged}},
 		},
 	}
-	for _, name := range []string{"redisson", "redisson-spin", "pg-advisory", "mysql-row"} {
+	for _, name := range []string{"redisson-port", "redisson-port-spin", "pg-advisory", "mysql-row"} {
 		want.Expect[name] = Expectation{Judgement: Judgement{Violated, "double-grant"}}
 	}
-	want.Expect["redisson-fair"], want.Expect["redisson-fenced"] = alsoViolated("results"), alsoViolated("fencing")
+	want.Expect["redisson-port-fair"], want.Expect["redisson-port-fenced"] = alsoViolated("results"), alsoViolated("fencing")
 	want.Expect["pg-row"] = alsoViolated("fencing")
 	want.Expect["nats-kv/replicas=1"] = Expectation{Checks: map[string]Judgement{"exclusion": {Verdict: Unjudged}, "fencing": {Verdict: Unjudged}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Scenario{})); diff != "" {

@@ -57,8 +57,8 @@ Exit codes: 0 every rule was kept, 1 a rule was broken, 2 a rule could not be de
 example, because an answer was unclear on a busy machine) or a guest refused every
 topology, 3 the harness failed or a guest did not start, 64 wrong usage, such as a lock
 that does not run in this world. If several apply: 3, then 1, then 2.`,
-		Example: `  lockbench conform redisson
-  lockbench conform redisson-fair/form=F3 --topology single,sentinel
+		Example: `  lockbench conform redisson-port
+  lockbench conform redisson-port-fair/form=F3 --topology single,sentinel
   lockbench conform set-nx --servers redis://a:6379
   lockbench conform -- python3 examples/python-guest/guest.py
   lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'`,

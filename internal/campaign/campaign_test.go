@@ -712,9 +712,9 @@ func TestMatrixSummary(t *testing.T) {
 	never := row("later", report.Lock{Lock: "redlock"})
 	never.Runs, never.NotRun = nil, "no time"
 	m := rows(
-		row("failover", control, broke("set-nx", redis.Sentinel, nil), broke("set-nx-fenced", redis.Sentinel, nil), held("redisson", redis.Sentinel), held("redlock", locks.Independent)),
+		row("failover", control, broke("set-nx", redis.Sentinel, nil), broke("set-nx-fenced", redis.Sentinel, nil), held("redisson-port", redis.Sentinel), held("redlock", locks.Independent)),
 		row("kill_holder", control,
-			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson", locks.Single, func(l *report.Lock) { l.AsExpected = false })),
+			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson-port", locks.Single, func(l *report.Lock) { l.AsExpected = false })),
 		row("pause", control, absent, broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.Overstay }),
 			broke("set-nx-fenced", locks.Single, func(l *report.Lock) {
 				l.Class, l.Claims.Fenced = checker.Overstay, true
@@ -729,7 +729,7 @@ func TestMatrixSummary(t *testing.T) {
 	text := strings.ReplaceAll(b.String(), "\u00a0", " ")
 	want := `from the beginning of an episode to its first violation.
 
-| scenario | no-lock | set-nx | set-nx-fenced | redisson | redlock |
+| scenario | no-lock | set-nx | set-nx-fenced | redisson-port | redlock |
 | --- | --- | --- | --- | --- | --- |
 | kill\_holder | ● 3/5 2.0 s | ■ 3/5 2.0 s |  | ● 3/5 2.0 s **✗** |  |
 | failover | ● 3/5 2.0 s | ● 3/5 2.0 s | ● 3/5 2.0 s | ○ 0/5 | ○ 0/5 |

@@ -8,14 +8,17 @@ package campaign
 // if there are more runs than before.
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/stats"
+	"lockbench/locks"
 )
 
 // Significance is the p-value below which a rate counts as changed.
@@ -39,7 +42,7 @@ type Comparison struct {
 // Change is a change of one lock in one scenario.
 type Change struct {
 	Scenario, Lock string
-	Kind           string // verdict, rate, latency
+	Kind           string // verdict, rate, latency, claims
 	Was, Is        string
 	Test           string // the evidence for a changed rate
 	Worse          bool
@@ -158,6 +161,9 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 		c.Scenario, c.Lock = rb.Scenario, b.Lock
 		changes = append(changes, c)
 	}
+	if was, is := a.Claims, b.Claims; was != is && was != (locks.Claims{}) && is != (locks.Claims{}) {
+		add(Change{Kind: "the list of claims", Was: claimed(was), Is: claimed(is), Note: "perhaps another lock had this name, as Go ports of Redisson had"})
+	}
 	if was, is := a.Shown(), b.Shown(); was != is {
 		c := Change{Kind: "verdict", Was: was, Is: is, Worse: b.Outcome().Look().Severity > a.Outcome().Look().Severity}
 		if c.Worse && b.AsExpected && b.Error == "" && b.Expected != "valid" && b.Expected != "" {
@@ -201,6 +207,19 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 		add(c)
 	}
 	return changes
+}
+
+// claimed lists claims by the names that histories have for them.
+func claimed(c locks.Claims) string {
+	var set map[string]bool
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(text, &set)
+	}
+	if err != nil {
+		panic("campaign: claims are not a set of names: " + err.Error())
+	}
+	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
 }
 
 // latency returns a figure of l as text.

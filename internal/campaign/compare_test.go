@@ -7,6 +7,7 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
+	"lockbench/locks"
 )
 
 func side(v checker.Verdict, c checker.Class, broke, of int, p99 float64) []*report.Result {
@@ -45,6 +46,24 @@ func TestCompare(t *testing.T) {
 		if got.ExitCode() != c.code || !strings.Contains(b.String(), c.says) {
 			t.Errorf("%s: exit %d, want %d with %q:\n%s", c.name, got.ExitCode(), c.code, c.says, b.String())
 		}
+	}
+}
+
+// A lock whose claims differ is perhaps another lock with the same name, so the comparison shows both lists.
+func TestCompareClaims(t *testing.T) {
+	a, b := side(checker.Valid, 0, 0, 3, 5), side(checker.Valid, 0, 0, 3, 5)
+	a[0].Locks[0].Claims, b[0].Locks[0].Claims = locks.Claims{Bounded: true, Strict: true}, locks.Claims{Bounded: true}
+	got := Compare(a, b)
+	var out strings.Builder
+	if err := got.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "failover, x: the list of claims was bounded, strict, is bounded  (perhaps another lock had this name"; !strings.Contains(out.String(), want) {
+		t.Errorf("want %q in\n%s", want, out.String())
+	}
+	a[0].Locks[0].Claims = locks.Claims{}
+	if got := Compare(a, b); len(got.Changes) > 0 {
+		t.Errorf("a result without claims: %+v", got.Changes)
 	}
 }
 

@@ -138,7 +138,7 @@ func stale(t *testing.T) (*history.History, checker.Finding) {
 
 // overtaken is a waiter who was passed and never served: it held at no time.
 func overtaken(t *testing.T) (*history.History, checker.Finding) {
-	s := historytest.New(t, "redisson-fair")
+	s := historytest.New(t, "redisson-port-fair")
 	s.Granted(100, 1, "1.1", "a")
 	s.Call(200, 2, history.Acquire, "2.1", historytest.Key("a"), historytest.TTL(4000))
 	s.Probe(201, history.Queued{Sessions: []string{"2.1"}})

@@ -128,7 +128,7 @@ func cutOut(s string, widthMax, tail int) string {
 }
 
 // clipNames cuts the first cells of rows to a width if they then still differ. It keeps the longest beginning, at least
-// half of the width, because a name begins with its lock, as in redisson-jar/synced-slaves=off.
+// half of the width, because a name begins with its lock, as in redisson/synced-slaves=off.
 func clipNames(rows [][]string, widthMax int) bool {
 	for tail := range widthMax / 2 {
 		names, from := make([]string, len(rows)), map[string]string{}

@@ -46,8 +46,8 @@ func TestClipNames(t *testing.T) {
 		names []string
 		want  []string // nil: they cannot be told apart
 	}{
-		{20, []string{"LOCK", "set-nx", "redisson-jar/synced-slaves=off"}, []string{"LOCK", "set-nx", "redisson-jar/synced…"}},
-		{20, []string{"redisson-jar/synced-slaves=off", "redisson-jar/synced-slaves=on"}, []string{"redisson-jar/sy…=off", "redisson-jar/syn…=on"}},
+		{20, []string{"LOCK", "set-nx", "redisson/synced-slaves=off"}, []string{"LOCK", "set-nx", "redisson/synced-sla…"}},
+		{20, []string{"redisson/synced-slaves=off", "redisson/synced-slaves=on"}, []string{"redisson/synced…=off", "redisson/synced-…=on"}},
 		{14, []string{"redlock/nodes=3/drift=0.01", "redlock/nodes=5/drift=0.01"}, nil},
 		{20, []string{"redlock/nodes=3/drift=0.01", "redlock/nodes=5/drift=0.01"}, []string{"redlock/nodes=3/dri…", "redlock/nodes=5/dri…"}},
 		{12, []string{"set-nx", "set-nx"}, []string{"set-nx", "set-nx"}},

@@ -14,8 +14,8 @@ import (
 // happen, and the result is unknown, not valid.
 func TestPointsOfBluntedScenarios(t *testing.T) {
 	for _, c := range []struct{ scenario, lock, of, blunt, why string }{
-		{"cut-off-holder", "redisson-silent", "for: 6s", "for: 1s", "the lease of 2s did not end during the cut of 1s"},
-		{"watchdog", "redisson-chained", "for: 3s", "for: 500ms", "may lie between two renewals of the lease of 6s"},
+		{"cut-off-holder", "redisson-port-silent", "for: 6s", "for: 1s", "the lease of 2s did not end during the cut of 1s"},
+		{"watchdog", "redisson-port-chained", "for: 3s", "for: 500ms", "may lie between two renewals of the lease of 6s"},
 		{"crash-restart", "set-nx", "hold: 2500ms..3500ms", "hold: 10ms", "the hold ended "},
 		{"failover", "set-nx", "hold: 6s..7s", "hold: 10ms", " became the leader"},
 		{"pause-client", "set-nx", "for: 3s", "for: 100ms", "no other client was granted the lock during the pause of 100ms"},
@@ -55,11 +55,11 @@ func alone(t *testing.T, source, lock string) *report.Lock {
 // A named lock whose lease is too long for the scenario is undecided, and the result names the option that shortens it.
 func TestPointRemedy(t *testing.T) {
 	source, _ := scenarios.Find("cut-off-holder")
-	l := alone(t, string(source), "redisson-fenced")
+	l := alone(t, string(source), "redisson-port-fenced")
 	if l.ExitCode() != report.ExitUnknown || l.Mark() != "?" {
 		t.Errorf("exit code %d and mark %q, want %d and ?", l.ExitCode(), l.Mark(), report.ExitUnknown)
 	}
-	if want := "--locks redisson-fenced/watchdog=2s"; !strings.Contains(l.Remark(), want) || !strings.Contains(l.Remark(), "the lease of 30s did not end") {
+	if want := "--locks redisson-port-fenced/watchdog=2s"; !strings.Contains(l.Remark(), want) || !strings.Contains(l.Remark(), "the lease of 30s did not end") {
 		t.Errorf("remark %q, want the reason and %q", l.Remark(), want)
 	}
 }
@@ -68,8 +68,8 @@ func TestPointRemedy(t *testing.T) {
 func TestPointRefuses(t *testing.T) {
 	for scenario, c := range map[string]struct{ lock, why string }{
 		"failover":         {"redlock", "one of 5 independent masters is lost"},
-		"lost-wakeup":      {"redisson-spin", "its waiters poll"},
-		"fair-queue":       {"redisson", "it does not claim to be fair"},
+		"lost-wakeup":      {"redisson-port-spin", "its waiters poll"},
+		"fair-queue":       {"redisson-port", "it does not claim to be fair"},
 		"stalled-replicas": {"set-nx", "it does not wait for replicas"},
 		"quorum-lost":      {"set-nx", "it needs no majority of servers"},
 		"late-number":      {"set-nx", "its grants have no tokens"},

@@ -16,7 +16,7 @@ import (
 func TestSimFaultAtARenewal(t *testing.T) {
 	out := runIt(t, t.Context(), Options{World: trialtest.SimWorld(t), Seed: 3, Scenario: trialtest.Load(t, `lockbench: scenario/1
 about: The server is paused when a lease was renewed.
-locks: [no-lock, {use: redisson, as: redisson, watchdog: 1500ms}]
+locks: [no-lock, {use: redisson-port, as: redisson-port, watchdog: 1500ms}]
 topology: {single-store: single}
 workload:
   watchdog: {clients: 2, keys: 1, ttl: 0s, hold: 20ms..50ms}
@@ -27,7 +27,7 @@ faults:
   - {pause: master, when: renewed, for: 300ms}
 expect: {no-lock: violated, redisson: unjudged}
 `)})
-	h, err := history.ReadFile(filepath.Join(out.Bundle.Dir, "redisson", report.HistoryFile))
+	h, err := history.ReadFile(filepath.Join(out.Bundle.Dir, "redisson-port", report.HistoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestHandoffs(t *testing.T) {
 			s.Event(47, 2, history.OK, history.Acquire, "2.1", historytest.Until(8000))
 		}, []time.Duration{7 * time.Millisecond}},
 	} {
-		s := historytest.New(t, "redisson")
+		s := historytest.New(t, "redisson-port")
 		c.play(s)
 		if got := handoffs(s.History()); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

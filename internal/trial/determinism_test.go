@@ -83,9 +83,9 @@ func TestSimDeterminism(t *testing.T) {
 // determinismInput draws a short run with everything that could affect the order of events.
 func determinismInput(t *testing.T, n uint64) Input {
 	rng := seed.Rand(n, "determinism")
-	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson", "redisson-fair"}[rng.IntN(6)]
+	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson-port", "redisson-port-fair"}[rng.IntN(6)]
 	wait := "0s"
-	if strings.HasPrefix(lock, "redisson") {
+	if strings.HasPrefix(lock, "redisson-port") {
 		wait = "200ms" // locks that wait use messages and timers
 	}
 	return everythingAtOnce(t, n, rng, lock, wait, 29)

@@ -16,7 +16,7 @@ import (
 
 // The capabilities of a user's lock come from the lock.
 func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
-	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"))
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [redisson-port]\nworkload: {reentrant: {ttl: 8s}}\nfaults: none\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func TestSessionIsAskedForNoLease(t *testing.T) {
 		ttl    time.Duration
 		none   bool
 	}{
-		{"redisson", locks.Claims{Session: true}, 0, false},
-		{"redisson/ttl=0s", locks.Claims{Session: true}, 0, false},
-		{"redisson/ttl=2s", locks.Claims{Session: true}, 0, true},
-		{"redisson/ttl=2s", locks.Claims{Session: true, Bounded: true}, 2 * time.Second, false},
-		{"redisson", locks.Claims{Bounded: true}, 8 * time.Second, false},
+		{"redisson-port", locks.Claims{Session: true}, 0, false},
+		{"redisson-port/ttl=0s", locks.Claims{Session: true}, 0, false},
+		{"redisson-port/ttl=2s", locks.Claims{Session: true}, 0, true},
+		{"redisson-port/ttl=2s", locks.Claims{Session: true, Bounded: true}, 2 * time.Second, false},
+		{"redisson-port", locks.Claims{Bounded: true}, 8 * time.Second, false},
 	} {
 		s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: ["+test.lock+"]\nworkload: {counter: {ttl: 8s}}\nfaults: none\n"))
 		if err != nil {

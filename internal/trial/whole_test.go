@@ -38,7 +38,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 		{"single", "set-nx", "0s", "{kill: master, when: acquired, for: 250ms, data: lost}"},
 		{"replicated", "set-nx-fenced", "0s", "{promote: a replica, when: acquired}"},
 		{"sentinel", "set-nx", "0s", "{kill: master, when: acquired, for: 250ms, data: lost, early: true}"},
-		{"sentinel", "redisson", "200ms", "{cut: clients -> master, at: 50ms..90ms, for: 300ms}"},
+		{"sentinel", "redisson-port", "200ms", "{cut: clients -> master, at: 50ms..90ms, for: 300ms}"},
 		{"single", "redlock", "0s", "{kill: minority, when: acquired, for: 250ms, data: lost, early: true}"}, // on independent masters
 		{"single", "no-lock", "0s", "{pause: holder, when: checked, for: 100ms..300ms}"},                     // without servers
 	} {

@@ -60,6 +60,8 @@ type Lock struct {
 	Like string
 	// Library is set for a stock library.
 	Library *Library
+	// Port is the Go port of the library's lock, which runs where the library cannot.
+	Port string
 	// Wrong is set for a mutant. It runs under its name, and lists leave it out unless they are
 	// asked for mutants.
 	Wrong *mutants.Wrong
@@ -142,7 +144,11 @@ func (l Lock) New(given map[string]string) (locks.Opener, error) {
 	}
 	if l.open == nil {
 		if l.Library.Real {
-			return nil, unsupported(l.Name + " is a program, whose time cannot be simulated; use --world local or docker")
+			about := l.Name + " is a program, whose time cannot be simulated; use --world local or docker"
+			if l.Port != "" {
+				about += ", or its Go port " + l.Port
+			}
+			return nil, unsupported(about)
 		}
 		return nil, unsupported(l.Name + " is a stock library, which " + LibraryProgram + " serves and not this process")
 	}
@@ -160,8 +166,8 @@ func Names() []string {
 
 // All returns the locks, controls first.
 func All() []Lock {
-	all := slices.Concat(controlLocks(), redisLocks(), redissonLocks(), databaseLocks(), zookeeperLocks(),
-		goLibraries(), redissonJarLocks(), javaLibraries(), rustLibraries(), npmLibraries(), pypiLibraries())
+	all := slices.Concat(controlLocks(), redisLocks(), redissonPorts(), databaseLocks(), zookeeperLocks(),
+		goLibraries(), redissonLibraryLocks(), javaLibraries(), rustLibraries(), npmLibraries(), pypiLibraries())
 	for i := range all {
 		all[i].fill(all[:i])
 	}

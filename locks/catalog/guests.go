@@ -15,9 +15,9 @@ import (
 // redissonVersions are the builds of Redisson that scripts/guests makes. The first one is the default.
 var redissonVersions = []string{"4.7.0", "3.15.6", "3.13.6"}
 
-// redissonJarOptions are settings of Redisson's Config. Each description begins with the setting's name.
+// redissonLibraryOptions are settings of Redisson's Config. Each description begins with the setting's name.
 // The value default leaves a setting to Redisson.
-var redissonJarOptions = []Option{
+var redissonLibraryOptions = []Option{
 	word("version", "of org.redisson:redisson: 4.7.0, 3.15.6 or 3.13.6", redissonVersions...),
 	ownLease(conforming("3s", simple("watchdog", "lockWatchdogTimeout: the lease where the scenario asks for no ttl, renewed each third of it", "30s", 3*time.Millisecond))),
 	simple("timeout", "timeout: how long a command waits for its answer", "3s", 3*time.Millisecond),
@@ -37,8 +37,8 @@ var (
 		"tryLockAndGetToken", "lockAndGetToken")
 )
 
-// redissonJarLocks are the locks of Redisson itself, each client in a JVM of its own.
-func redissonJarLocks() []Lock {
+// redissonLibraryLocks are the locks of Redisson itself, each client in a JVM of its own.
+func redissonLibraryLocks() []Lock {
 	const releaseIgnored = "the unlock of RedissonRedLock ignores what the masters answer, so it always succeeds"
 	var guests []string
 	for _, v := range redissonVersions {
@@ -49,14 +49,15 @@ func redissonJarLocks() []Lock {
 		if name == "-fenced" {
 			door = fencedDoor
 		}
-		l := library("redisson-jar"+name, "Redisson's "+about, "redisson"+name,
+		l := library("redisson"+name, "Redisson's "+about, "redisson-port"+name,
 			locks.Claims{Bounded: true, Renewed: true, Reentrant: true, Waits: true},
 			Library{
 				Version: "org.redisson:redisson " + redissonVersions[0] + ", 3.15.6 and 3.13.6", Guests: guests,
 				Says: says, Where: "docs/data-and-services/locks-and-synchronizers.md, " + page,
 			},
-			append(slices.Clone(redissonJarOptions), door)...)
-		l.Woken, l.Confirms, l.check = true, true, checkRedissonJar
+			append(slices.Clone(redissonLibraryOptions), door)...)
+		l.Port = l.Like
+		l.Woken, l.Confirms, l.check = true, true, checkRedissonLibrary
 		return l
 	}
 	fair := entry("-fair", "FairLock, in Java", "Fair Lock",
@@ -73,9 +74,8 @@ func redissonJarLocks() []Lock {
 	multi := entry("-multi", "MultiLock, in Java: all of several names on all of several masters", "MultiLock",
 		"groups locks, which may belong to different Redisson instances, and handles them as a single lock")
 	multi.Claims.Several = true
-	red := entry("-red", "RedissonRedLock, in Java, which is deprecated", "RedLock",
+	red := entry("-redlock", "RedissonRedLock, in Java, which is deprecated", "RedLock",
 		"deprecated, superseded by RLock with replica-synchronization checking and by RFencedLock")
-	red.Like = "redisson-redlock"
 	return []Lock{
 		entry("", "RLock, in Java", "Checking replica synchronization",
 			"a client never keeps a lock that was not safely replicated and could later be lost to a failover"),
@@ -85,14 +85,14 @@ func redissonJarLocks() []Lock {
 	}
 }
 
-// checkRedissonJar refuses options that the version does not have, before a JVM starts.
-func checkRedissonJar(lock string, v values) error {
+// checkRedissonLibrary refuses options that the version does not have, before a JVM starts.
+func checkRedissonLibrary(lock string, v values) error {
 	version := v["version"]
 	newest := version == redissonVersions[0]
 	switch {
-	case lock == "redisson-jar-fenced" && !newest:
+	case lock == "redisson-fenced" && !newest:
 		return fmt.Errorf("%s: Redisson %s has no FencedLock; take version=%s", lock, version, redissonVersions[0])
-	case lock == "redisson-jar-spin" && version == "3.13.6":
+	case lock == "redisson-spin" && version == "3.13.6":
 		return fmt.Errorf("%s: Redisson 3.13.6 has no SpinLock; take version=4.7.0 or 3.15.6", lock)
 	}
 	for _, name := range []string{"synced-slaves", "sync-timeout"} {
@@ -216,10 +216,10 @@ func npmLibraries() []Lock {
 			count("retry-count", "retryCount: how often an extension or a release is tried again", "10", 0, 1000),
 			simple("extension-threshold", "automaticExtensionThreshold: how long before its end using() extends a lease", "500ms", 0),
 			lease("duration of using()", "5s")),
-		semaphore("redis-semaphore", "Mutex", "redisson",
+		semaphore("redis-semaphore", "Mutex", "redisson-port",
 			"a mutex that is refreshed while it is held; onLockLost is called when a loss is detected"),
 		semaphore("redis-semaphore-redlock", "RedlockMutex", "redlock", "a distributed mutex by the Redlock algorithm"),
-		universal("redlock-universal", "createLock", "redisson", "100ms",
+		universal("redlock-universal", "createLock", "redisson-port", "100ms",
 			"using() auto-extends the lock, and its signal is aborted when an extension fails", "using()"),
 		universal("redlock-universal-redlock", "createRedlock", "redlock", "200ms",
 			"consensus: locks are safe even if nodes crash", "Cluster vs Redlock"),
@@ -246,7 +246,7 @@ func pypiLibraries() []Lock {
 			careful, simple("sleep", "sleep: the pause between two tries of a waiter", "100ms", 0),
 		).on(redis.Name, oneMaster...).excused("it gives up when its next try would come after the end of the wait, up to one pause early",
 			"wait-kept"),
-		pypi("python-redis-lock", "python-redis-lock; leases and waits are whole seconds", "redisson",
+		pypi("python-redis-lock", "python-redis-lock; leases and waits are whole seconds", "redisson-port",
 			locks.Claims{Bounded: true, Renewed: true, Waits: true},
 			Library{
 				Version: "python-redis-lock 4.0.1, redis 8.1.0",

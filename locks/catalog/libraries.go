@@ -182,7 +182,7 @@ func goLibraries() []Lock {
 		redsync("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),
 		redsync("redsync-rueidis", "redsync on rueidis, a client for each master", ", github.com/redis/rueidis v1.0.79"),
 		redislock,
-		watching("rueidislock", "redisson", "github.com/redis/rueidis"),
+		watching("rueidislock", "redisson-port", "github.com/redis/rueidis"),
 		watching("valkeylock", "rueidislock", "github.com/valkey-io/valkey-go"),
 		redisPy, etcdMutex, zkCurator, zkKazoo, natsKV, mongoDocument,
 	}

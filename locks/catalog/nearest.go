@@ -32,8 +32,32 @@ func Nearest(word string, known []string) (string, bool) {
 // shownMax is the number of known words in a hint.
 const shownMax = 16
 
-// DidYouMean returns a hint: the nearest known word, or else the known words.
+// former are the names of locks that were renamed, with their names today.
+var former = map[string]string{
+	"redisson-jar":        "redisson",
+	"redisson-jar-fair":   "redisson-fair",
+	"redisson-jar-rw":     "redisson-rw",
+	"redisson-jar-fenced": "redisson-fenced",
+	"redisson-jar-spin":   "redisson-spin",
+	"redisson-jar-multi":  "redisson-multi",
+	"redisson-jar-red":    "redisson-redlock",
+	"redisson-wait":       "redisson-port-wait",
+	"redisson-silent":     "redisson-port-silent",
+	"redisson-chained":    "redisson-port-chained",
+}
+
+// today returns the name today of a lock that was renamed, with the options that follow the old name.
+func today(word string) (string, bool) {
+	name, _, _ := strings.Cut(word, "/")
+	renamed, ok := former[name]
+	return renamed + strings.TrimPrefix(word, name), ok
+}
+
+// DidYouMean returns a hint: the name today of a lock that was renamed, the nearest known word, or else the known words.
 func DidYouMean(word string, known []string) string {
+	if renamed, ok := today(word); ok {
+		return fmt.Sprintf("it is named %q now", renamed)
+	}
 	if near, ok := Nearest(word, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

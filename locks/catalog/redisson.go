@@ -18,36 +18,36 @@ var redissonOptions = []Option{
 	lasting("retry-delay", "the longest pause before that; half of it for the first", "2s", time.Millisecond),
 }
 
-// redissonLocks are the Go ports of Redisson's locks.
-func redissonLocks() []Lock {
+// redissonPorts are the Go ports of Redisson's locks.
+func redissonPorts() []Lock {
 	entry := func(name, about string, open func(redisson.Options) locks.Opener, more ...Option) Lock {
 		return Lock{
 			Card:  locks.Card{Name: name, Claims: locks.Claims{Bounded: true, Renewed: true, Watched: true, Reentrant: true, Waits: true}},
-			About: "Go port of Redisson 4.7's " + about, Group: "Redisson's", Woken: true,
+			About: "Go port of Redisson 4.7's " + about, Group: "Go ports of Redisson's locks", Woken: true,
 			options: append(more, redissonOptions...),
 			open:    func(v values) locks.Opener { return open(redissonSettings(v)) },
 		}
 	}
-	plain := entry("redisson", "RLock: re-entrant, woken by messages, renewed by a watchdog", redisson.New)
+	plain := entry("redisson-port", "RLock: re-entrant, woken by messages, renewed by a watchdog", redisson.New)
 	plain.Claims.Strict = true
-	fair := entry("redisson-fair", "FairLock: RLock with a queue that depends on the clients' clocks", redisson.NewFair,
+	fair := entry("redisson-port-fair", "FairLock: RLock with a queue that depends on the clients' clocks", redisson.NewFair,
 		word("form", "of the queue: F4 today's, F3 that of 3.13.3 to 3.31", "F4", "F3"))
 	fair.Claims.Fair, fair.WritesTime, fair.Queues = true, true, true
 	fair = fair.excused("R-37: today's fair lock answers that a release of an expired lock went well", "release-after-expiry")
-	rw := entry("redisson-rw", "ReadWriteLock: many readers or one writer, re-entrant", redisson.NewReadWrite)
-	rw.Claims.Strict, rw.Claims.Shared, rw.Like = true, true, "redisson-spin"
+	rw := entry("redisson-port-rw", "ReadWriteLock: many readers or one writer, re-entrant", redisson.NewReadWrite)
+	rw.Claims.Strict, rw.Claims.Shared, rw.Like = true, true, "redisson-port-spin"
 	rw = rw.excused("R-23: a writer's release wakes readers that sleep; one that is about to sleep then sleeps for a whole lease",
 		"wait-shared")
-	fenced := entry("redisson-fenced", "FencedLock: RLock whose grants are numbered", redisson.NewFenced)
+	fenced := entry("redisson-port-fenced", "FencedLock: RLock whose grants are numbered", redisson.NewFenced)
 	fenced.Claims.Strict, fenced.Claims.Fenced = true, true
-	spin := entry("redisson-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin)
+	spin := entry("redisson-port-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin)
 	spin.Claims.Strict, spin.Woken = true, false
-	wait := entry("redisson-wait", "RLock with WAIT: granted only if a replica has confirmed it", redisson.NewWait,
+	wait := entry("redisson-port-wait", "RLock with WAIT: granted only if a replica has confirmed it", redisson.NewWait,
 		lasting("sync-timeout", "how long to wait for replicas", "1s", time.Millisecond))
 	wait.Confirms = true
-	multi := entry("redisson-multi", "MultiLock: all of several names on all of several masters, taken in turn", redisson.NewMulti)
+	multi := entry("redisson-port-multi", "MultiLock: all of several names on all of several masters, taken in turn", redisson.NewMulti)
 	multi.Claims.Several, multi.Topologies = true, append(independent, anyMaster...)
-	red := entry("redisson-redlock", "RedLock: a majority of masters, asked in turn, without a check of validity", redisson.NewRedLock)
+	red := entry("redisson-port-redlock", "RedLock: a majority of masters, asked in turn, without a check of validity", redisson.NewRedLock)
 	red.Topologies = independent
 	return []Lock{plain, fair, rw, fenced, spin, wait, multi, red}
 }

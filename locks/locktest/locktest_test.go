@@ -157,23 +157,23 @@ func TestCorrectLocksPass(t *testing.T) {
 		"set-nx-fenced": {func(t *testing.T) locktest.Subject {
 			return subject(t, setnx.NewFenced(), locks.Claims{Bounded: true, Fenced: true}, "mutex", "fenced")
 		}, 16},
-		"redisson": {func(t *testing.T) locktest.Subject {
+		"redisson-port": {func(t *testing.T) locktest.Subject {
 			return woken(subject(t, redisson.New(short), family, "mutex", "reentrant"))
 		}, 26},
-		"redisson-rw": {func(t *testing.T) locktest.Subject {
+		"redisson-port-rw": {func(t *testing.T) locktest.Subject {
 			s := woken(subject(t, redisson.NewReadWrite(short), family, "rw", "reentrant"))
 			s.Excused = map[string]string{"wait-shared": "R-23"}
 			return s
 		}, 26},
-		"redisson-fenced": {func(t *testing.T) locktest.Subject {
+		"redisson-port-fenced": {func(t *testing.T) locktest.Subject {
 			return woken(subject(t, redisson.NewFenced(short), withToken, "mutex", "reentrant", "fenced"))
 		}, 27},
-		"redisson-fair": {func(t *testing.T) locktest.Subject {
+		"redisson-port-fair": {func(t *testing.T) locktest.Subject {
 			s := woken(subject(t, redisson.NewFair(short), fair, "mutex", "reentrant"))
 			s.Excused = map[string]string{"release-after-expiry": "R-37"}
 			return s
 		}, 26},
-		"redisson-multi": {func(t *testing.T) locktest.Subject {
+		"redisson-port-multi": {func(t *testing.T) locktest.Subject {
 			return woken(subject(t, redisson.NewMulti(short), family, "mutex", "reentrant"))
 		}, 27},
 	} {

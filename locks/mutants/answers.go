@@ -90,26 +90,26 @@ func answeringLocks() []Mutant {
 	exclusive := redissonClaims(func(*locks.Claims) {})
 	return []Mutant{
 		on("threads-are-one", "knows clients and not threads, so that two threads of a client hold at once", exclusive,
-			Wrong{Bug: "R-35", Known: "Redisson #4178; redis-py #384, #489", Scenario: "reentrant", Class: "double-grant", Original: "redisson"},
+			Wrong{Bug: "R-35", Known: "Redisson #4178; redis-py #384, #489", Scenario: "reentrant", Class: "double-grant", Original: "redisson-port"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Owner = "main"
 				return l.Acquire(ctx, r)
 			})),
 		on("writer-looks-first", "checks for readers, and takes the lock for writing in a second request without that check",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingWriter()),
+			Wrong{Bug: "W-1", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-port-rw"}, lookingWriter()),
 		on("reader-looks-first", "checks for a writer, and joins the readers in a second request without that check",
 			redissonClaims(func(c *locks.Claims) { c.Shared = true }),
-			Wrong{Bug: "W-27", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-rw"}, lookingReader()),
+			Wrong{Bug: "W-27", Scenario: "pause-writer", Class: "double-grant", Original: "redisson-port-rw"}, lookingReader()),
 		on("first-of-several", "locks the first of several names", several,
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "double-grant", Original: "redisson-port-multi"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Keys = r.Keys[:1]
 				return l.Acquire(ctx, r)
 			})),
 		on("refused-several-kept", "keeps those of several names that it got when another one is refused",
 			locks.Claims{Bounded: true, Several: true, Waits: true},
-			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Original: "redisson-multi"},
+			Wrong{Bug: "W-23", Scenario: "many-keys", Class: "no-progress", Original: "redisson-port-multi"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)
 				held := new(leases)
@@ -135,7 +135,7 @@ func answeringLocks() []Mutant {
 			})),
 		on("lease-of-the-first-try", "tries again after three seconds, and counts its lease from the first try",
 			locks.Claims{Bounded: true, Waits: true},
-			Wrong{Bug: "C-20", Known: "node-redlock #296, #299", Scenario: "rare-visits", Class: "granted-dead", Original: "redisson-spin"},
+			Wrong{Bug: "C-20", Known: "node-redlock #296, #299", Scenario: "rare-visits", Class: "granted-dead", Original: "redisson-port-spin"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				first := time.Now()
 				for {
@@ -150,7 +150,7 @@ func answeringLocks() []Mutant {
 				}
 			})),
 		on("renewed-for-ever", "a release that fails leaves the renewal behind, which keeps the lock", exclusive,
-			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Original: "redisson/watchdog=6s"},
+			Wrong{Bug: "R-10", Known: "Redisson #1602, #1966, #2037, #3714 (3.16.3), #7272", Scenario: "watchdog", Class: "no-progress", Original: "redisson-port/watchdog=6s"},
 			around(redisson.New(redisson.Options{Watchdog: 6 * time.Second}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				r.Owner = "" // or its owner would enter it again
 				lease, err := l.Acquire(ctx, r)
@@ -162,7 +162,7 @@ func answeringLocks() []Mutant {
 				return heldForEver{renewed, watched}, nil
 			})),
 		on("refresh-left-out", "grants a lease without a ttl that its caller must refresh, and the caller does not know", locks.Claims{Renewed: true},
-			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+			Wrong{Bug: "C-12", Known: "redislock, which has no refresh of its own", Scenario: "watchdog", Class: "double-grant", Original: "redisson-port/watchdog=6s"},
 			around(setnx.New(), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				if r.TTL > 0 {
 					return l.Acquire(ctx, r)
@@ -175,7 +175,7 @@ func answeringLocks() []Mutant {
 				return unrefreshed{lease, r.TTL}, err
 			})),
 		on("asks-without-pause", "polls without a pause while it waits", exclusive,
-			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Original: "redisson-spin"},
+			Wrong{Bug: "R-30", Known: "Redisson's MultiLock 3.10.2; rueidislock #602 (v1.0.44)", Scenario: "long-holds", Class: "flood", Original: "redisson-port-spin"},
 			around(redisson.New(redisson.Options{}), func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
 				until := time.Now().Add(r.Wait)
 				r.Wait = 0

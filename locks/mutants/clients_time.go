@@ -119,6 +119,6 @@ func timeLocks() []Mutant {
 		on("end-by-the-client", "writes the end of a lease into a row by the client's clock, and others compare it with theirs", locks.Claims{Bounded: true},
 			Wrong{Bug: "C-19", Known: "ShedLock #231, #263, #639, #1439", Original: "set-nx"}, false),
 		on("several-by-the-client", "keeps several names in one table with ends by the client's clock, and frees them without a check of the owner", locks.Claims{Bounded: true, Several: true},
-			Wrong{Bug: "R-32", Known: "Redisson's FasterMultiLock", Original: "redisson-multi"}, true),
+			Wrong{Bug: "R-32", Known: "Redisson's FasterMultiLock", Original: "redisson-port-multi"}, true),
 	}
 }

@@ -37,11 +37,11 @@ type kin struct {
 }
 
 var (
-	reentrantLock = kin{"redisson", redissonClaims(func(c *locks.Claims) { c.Strict = true }), redisson.New, false}
-	fairLock      = kin{"redisson-fair", redissonClaims(func(c *locks.Claims) { c.Fair = true }), redisson.NewFair, true}
-	readWriteLock = kin{"redisson-rw", redissonClaims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }), redisson.NewReadWrite, false}
-	multiLock     = kin{"redisson-multi", redissonClaims(func(c *locks.Claims) { c.Several = true }), redisson.NewMulti, false}
-	waitLock      = kin{"redisson-wait", redissonClaims(func(*locks.Claims) {}), redisson.NewWait, false}
+	reentrantLock = kin{"redisson-port", redissonClaims(func(c *locks.Claims) { c.Strict = true }), redisson.New, false}
+	fairLock      = kin{"redisson-port-fair", redissonClaims(func(c *locks.Claims) { c.Fair = true }), redisson.NewFair, true}
+	readWriteLock = kin{"redisson-port-rw", redissonClaims(func(c *locks.Claims) { c.Strict, c.Shared = true, true }), redisson.NewReadWrite, false}
+	multiLock     = kin{"redisson-port-multi", redissonClaims(func(c *locks.Claims) { c.Several = true }), redisson.NewMulti, false}
+	waitLock      = kin{"redisson-port-wait", redissonClaims(func(*locks.Claims) {}), redisson.NewWait, false}
 )
 
 // edited is an entry of the family with a change in a script.
@@ -140,27 +140,27 @@ var edits = []edited{
 
 	// Renewals.
 	{reentrantLock, "renewal-ends-at-a-failure", "stops renewing when one renewal fails, and reports nothing",
-		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+		Wrong{Bug: "R-9", Known: "Redisson #3194 (3.14), #2515 (3.12.1), 3.44", Scenario: "watchdog", Class: "double-grant", Original: "redisson-port/watchdog=6s"},
 		edit{}, redisson.Options{Watchdog: 6 * time.Second, Chained: true, Silent: true}},
 	{reentrantLock, "renewal-starved-in-silence", "does not report to its holder that the renewals came too late",
-		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Original: "redisson/watchdog=4s"},
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "watchdog-starved", Class: "double-grant", Original: "redisson-port/watchdog=4s"},
 		edit{}, redisson.Options{Watchdog: 4 * time.Second, Silent: true}},
 	{reentrantLock, "renewal-cut-off-in-silence", "does not report to its holder that no renewal gets through",
-		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Original: "redisson/watchdog=2s"},
+		Wrong{Bug: "R-11", Known: "Redisson #5698, #3334", Scenario: "cut-off-holder", Class: "double-grant", Original: "redisson-port/watchdog=2s"},
 		edit{}, redisson.Options{Watchdog: 2 * time.Second, Silent: true}},
 	{reentrantLock, "renewal-of-nothing", "checks that it still holds, and does not extend the lease",
-		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+		Wrong{Bug: "R-13", Known: "Redisson #6144, #6506 (3.46)", Scenario: "watchdog", Class: "double-grant", Original: "redisson-port/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", ""}, redisson.Options{Watchdog: 6 * time.Second}},
 	{reentrantLock, "renewal-by-seconds", "renews by as many milliseconds as the lease has seconds",
-		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+		Wrong{Bug: "W-9", Scenario: "watchdog", Class: "double-grant", Original: "redisson-port/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], ARGV[1] / 1000)"}, redisson.Options{Watchdog: 6 * time.Second}},
 	{reentrantLock, "four-renewals", "extends a lease four times at most, and reports nothing",
-		Wrong{Bug: "R-11", Scenario: "watchdog", Class: "double-grant", Original: "redisson/watchdog=6s"},
+		Wrong{Bug: "R-11", Scenario: "watchdog", Class: "double-grant", Original: "redisson-port/watchdog=6s"},
 		edit{"renew.lua", "redis.call('pexpire', KEYS[i], ARGV[1])", "if redis.call('hincrby', KEYS[i], 'renewals', 1) <= 4 then redis.call('pexpire', KEYS[i], ARGV[1]) end"},
 		redisson.Options{Watchdog: 6 * time.Second, Silent: true}},
 
 	{reentrantLock, "renewal-takes-back", "takes the lock back by a renewal that arrives after the release",
-		Wrong{Bug: "C-9", Scenario: "late-renewal", Class: "refused-though-free", Original: "redisson/watchdog=6s"},
+		Wrong{Bug: "C-9", Scenario: "late-renewal", Class: "refused-though-free", Original: "redisson-port/watchdog=6s"},
 		edit{"renew.lua", "if redis.call('hexists', KEYS[i], ARGV[i + 1]) == 1 then",
 			"if redis.call('hexists', KEYS[i], ARGV[i + 1]) == 0 then redis.call('del', KEYS[i]); redis.call('hset', KEYS[i], ARGV[i + 1], 1) end\n  if true then"},
 		redisson.Options{Watchdog: 6 * time.Second}},

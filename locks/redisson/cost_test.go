@@ -37,14 +37,14 @@ func TestUncontendedCost(t *testing.T) {
 		opener locks.Opener
 		r      locks.Request
 	}{
-		"redisson":        {redisson.New(hasty), request("", time.Minute, 0)},
-		"redisson, dog":   {redisson.New(hasty), request("", 0, 0)},
-		"redisson, wait":  {redisson.New(hasty), request("", time.Minute, time.Minute)},
-		"redisson-fair":   {redisson.NewFair(hasty), request("", time.Minute, time.Minute)},
-		"redisson-rw":     {redisson.NewReadWrite(hasty), request("", time.Minute, 0)},
-		"redisson-rw, r":  {redisson.NewReadWrite(hasty), read(request("", time.Minute, 0))},
-		"redisson-fenced": {redisson.NewFenced(hasty), request("", time.Minute, 0)},
-		"redisson-spin":   {redisson.NewSpin(hasty), request("", time.Minute, 0)},
+		"redisson-port":        {redisson.New(hasty), request("", time.Minute, 0)},
+		"redisson-port, dog":   {redisson.New(hasty), request("", 0, 0)},
+		"redisson-port, wait":  {redisson.New(hasty), request("", time.Minute, time.Minute)},
+		"redisson-port-fair":   {redisson.NewFair(hasty), request("", time.Minute, time.Minute)},
+		"redisson-port-rw":     {redisson.NewReadWrite(hasty), request("", time.Minute, 0)},
+		"redisson-port-rw, r":  {redisson.NewReadWrite(hasty), read(request("", time.Minute, 0))},
+		"redisson-port-fenced": {redisson.NewFenced(hasty), request("", time.Minute, 0)},
+		"redisson-port-spin":   {redisson.NewSpin(hasty), request("", time.Minute, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
@@ -148,7 +148,7 @@ func TestCostInEveryMode(t *testing.T) {
 					swept(before, 1)
 					sent := cost(wireA, before)
 					want := map[string]int{"evalsha": 2 * rounds}
-					if name == "redisson-wait" && mode == "replicated" {
+					if name == "redisson-port-wait" && mode == "replicated" {
 						want["wait"] = 2 * rounds
 					}
 					if n := sent["del"]; n > rounds {
@@ -159,7 +159,7 @@ func TestCostInEveryMode(t *testing.T) {
 						t.Errorf("%d rounds sent %v, want %v", rounds, sent, want)
 					}
 
-					if name == "redisson-spin" {
+					if name == "redisson-port-spin" {
 						return // it polls
 					}
 					held := take(t, a, asks(0))
@@ -266,7 +266,7 @@ func TestWaitersShareASubscription(t *testing.T) {
 // release it. A waiter sends nothing while it sleeps.
 func TestCostOfSeveral(t *testing.T) {
 	for name, of := range map[string]func(redisson.Options) locks.Opener{
-		"redisson-multi": redisson.NewMulti, "redisson-redlock": redisson.NewRedLock,
+		"redisson-port-multi": redisson.NewMulti, "redisson-port-redlock": redisson.NewRedLock,
 	} {
 		t.Run(name, func(t *testing.T) {
 			const masters, rounds = 3, 10

@@ -191,7 +191,7 @@ func TestR23MessageBeforeTheSleep(t *testing.T) {
 		name string
 		of   func(redisson.Options) locks.Opener
 		lost bool
-	}{{"redisson", redisson.New, false}, {"redisson-rw", redisson.NewReadWrite, true}} {
+	}{{"redisson-port", redisson.New, false}, {"redisson-port-rw", redisson.NewReadWrite, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			s := redistest.Start(t)
 			a, _ := open(t, test.of(hasty), s, 1)

@@ -14,9 +14,9 @@ import (
 
 // family are the locks in their form for one master.
 var family = map[string]func(redisson.Options) locks.Opener{
-	"redisson": redisson.New, "redisson-fair": redisson.NewFair, "redisson-rw": redisson.NewReadWrite,
-	"redisson-fenced": redisson.NewFenced, "redisson-spin": redisson.NewSpin, "redisson-wait": redisson.NewWait,
-	"redisson-multi": redisson.NewMulti, "redisson-redlock": redlockOfOne,
+	"redisson-port": redisson.New, "redisson-port-fair": redisson.NewFair, "redisson-port-rw": redisson.NewReadWrite,
+	"redisson-port-fenced": redisson.NewFenced, "redisson-port-spin": redisson.NewSpin, "redisson-port-wait": redisson.NewWait,
+	"redisson-port-multi": redisson.NewMulti, "redisson-port-redlock": redlockOfOne,
 }
 
 // redlockOfOne is RedLock with a single master. Its errors for wrong calls do not depend on the number of masters, and tests can
@@ -29,7 +29,9 @@ func redlockOfOne(o redisson.Options) locks.Opener {
 }
 
 // ofSeveral reports whether a lock consists of locks on several masters.
-func ofSeveral(name string) bool { return name == "redisson-multi" || name == "redisson-redlock" }
+func ofSeveral(name string) bool {
+	return name == "redisson-port-multi" || name == "redisson-port-redlock"
+}
 
 func eachOf(t *testing.T, test func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener)) {
 	for name, of := range family {

@@ -21,14 +21,14 @@ import (
 // expire before the last is granted. When it has all, it sets the requested lease and ignores failures of that. After a
 // refusal it starts over from the first.
 func NewMulti(o Options) locks.Opener {
-	return openMulti("redisson-multi", o, false)
+	return openMulti("redisson-port-multi", o, false)
 }
 
 // NewRedLock returns the opener of Redisson's RedLock, which Redisson itself advises against: a MultiLock for which a
 // majority is enough. Unlike the algorithm of that name it requests one master after the other, and subtracts neither the
 // elapsed time nor an allowance for drift (hazard R-31).
 func NewRedLock(o Options) locks.Opener {
-	return openMulti("redisson-redlock", o, true)
+	return openMulti("redisson-port-redlock", o, true)
 }
 
 func openMulti(name string, o Options, majority bool) locks.Opener {

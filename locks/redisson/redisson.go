@@ -159,32 +159,32 @@ func drawer(rng *rand.Rand) func(n int64) int64 {
 
 // New returns the opener of RLock. TTL 0 means the watchdog's lease.
 func New(o Options) locks.Opener {
-	return opener("redisson", o, 0, func() kind { return rlock{} })
+	return opener("redisson-port", o, 0, func() kind { return rlock{} })
 }
 
 // NewSpin returns the opener of SpinLock: RLock without messages, which polls.
 func NewSpin(o Options) locks.Opener {
-	return opener("redisson-spin", o, 0, func() kind { return spin{} })
+	return opener("redisson-port-spin", o, 0, func() kind { return spin{} })
 }
 
 // NewFenced returns the opener of FencedLock: RLock whose grants, re-entry included, are numbered by the acquire script.
 func NewFenced(o Options) locks.Opener {
-	return opener("redisson-fenced", o, 0, func() kind { return fenced{} })
+	return opener("redisson-port-fenced", o, 0, func() kind { return fenced{} })
 }
 
 // NewFair returns the opener of FairLock.
 func NewFair(o Options) locks.Opener {
-	return opener("redisson-fair", o, 0, func() kind { return fair{} })
+	return opener("redisson-port-fair", o, 0, func() kind { return fair{} })
 }
 
 // NewReadWrite returns the opener of ReadWriteLock. The mode of a request selects reader or writer.
 func NewReadWrite(o Options) locks.Opener {
-	return opener("redisson-rw", o, 0, func() kind { return readWrite{} })
+	return opener("redisson-port-rw", o, 0, func() kind { return readWrite{} })
 }
 
 // NewWait returns the opener of RLock with the replication check.
 func NewWait(o Options) locks.Opener {
-	return opener("redisson-wait", o, o.filled("").SyncTimeout, func() kind { return &synced{} })
+	return opener("redisson-port-wait", o, o.filled("").SyncTimeout, func() kind { return &synced{} })
 }
 
 // conn is a client that runs scripts.

@@ -39,7 +39,7 @@ func TestCluster(t *testing.T) {
 				held := take(t, a, asks(time.Hour, 0))
 				refuse(t, b, asks(time.Hour, 0))
 				waiter := ask(t.Context(), b, asks(time.Hour, time.Hour))
-				if name != "redisson-spin" {
+				if name != "redisson-port-spin" {
 					await(t, "the waiter parks", parking)
 				}
 				give(t, held)

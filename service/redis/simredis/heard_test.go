@@ -79,8 +79,8 @@ func unasked(file string) bool {
 
 // heardOptions are options with which a lock sends other commands than by default.
 var heardOptions = map[string][]map[string]string{
-	"redisson":      {{"latch": "off"}},
-	"redisson-fair": {{"form": "F3"}},
+	"redisson-port":      {{"latch": "off"}},
+	"redisson-port-fair": {{"form": "F3"}},
 }
 
 // listen runs the suite on a lock and adds the commands that its servers got.

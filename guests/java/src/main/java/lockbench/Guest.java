@@ -16,7 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-// adds redisson-jar*, spring-*, shedlock-*, curator: a thread for each owner, and a thread of a pool for each attempt without an owner
+// adds redisson*, spring-*, shedlock-*, curator: a thread for each owner, and a thread of a pool for each attempt without an owner
 /**
  * Guest is lockbench's protocol (docs/guest-protocol.md) around a library whose locks belong to threads. Each
  * owner has a thread of its own. Attempts without an owner take a free thread, as in a server's pool: a thread

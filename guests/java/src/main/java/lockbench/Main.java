@@ -33,7 +33,7 @@ final class Main {
             words = Arrays.copyOfRange(words, 1, words.length);
         }
         if (words.length == 0) {
-            System.err.println("usage: run LOCK [OPTION=VALUE ...], for example run redisson-jar watchdog=3s");
+            System.err.println("usage: run LOCK [OPTION=VALUE ...], for example run redisson watchdog=3s");
             System.exit(64);
         }
         Guest.Library library = null;

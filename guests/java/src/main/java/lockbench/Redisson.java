@@ -33,7 +33,7 @@ public final class Redisson implements Guest.Library {
     private Redisson(String lock, Map<String, String> options) throws ReflectiveOperationException {
         this.lock = lock;
         this.options = options;
-        call = lock.equals("redisson-jar-fenced")
+        call = lock.equals("redisson-fenced")
                 ? Main.call(options, "tryLockAndGetToken", "lockAndGetToken") : Main.call(options, "tryLock", "lock");
         config();
     }
@@ -46,20 +46,20 @@ public final class Redisson implements Guest.Library {
     public JsonObject hello() {
         List<String> claims = new ArrayList<>(List.of("bounded", "renewed", "reentrant", "waits"));
         switch (lock) {
-            case "redisson-jar":
-            case "redisson-jar-spin":
-            case "redisson-jar-red":
+            case "redisson":
+            case "redisson-spin":
+            case "redisson-redlock":
                 break;
-            case "redisson-jar-fair":
+            case "redisson-fair":
                 claims.add("fair");
                 break;
-            case "redisson-jar-rw":
+            case "redisson-rw":
                 claims.add("shared");
                 break;
-            case "redisson-jar-fenced":
+            case "redisson-fenced":
                 claims.add("fenced");
                 break;
-            case "redisson-jar-multi":
+            case "redisson-multi":
                 claims.add("several");
                 break;
             default:
@@ -72,7 +72,7 @@ public final class Redisson implements Guest.Library {
     /** config is the part of the configuration that does not depend on where the servers are. */
     private Config config() throws ReflectiveOperationException {
         Config c = new Config();
-        // adds redisson-jar*: StringCodec, four threads, and as many idle connections as option pool says, so that a client starts fast
+        // adds redisson*: StringCodec, four threads, and as many idle connections as option pool says, so that a client starts fast
         c.setCodec(StringCodec.INSTANCE);
         c.setThreads(4).setNettyThreads(4);
         for (Map.Entry<String, String> o : options.entrySet()) {
@@ -191,26 +191,26 @@ public final class Redisson implements Guest.Library {
 
     @Override
     public Guest.Lock lock(Guest.Ask ask) {
-        if (ask.keys.size() > 1 && !lock.equals("redisson-jar-multi")) {
-            throw new UnsupportedOperationException("one key at a time; redisson-jar-multi takes several");
+        if (ask.keys.size() > 1 && !lock.equals("redisson-multi")) {
+            throw new UnsupportedOperationException("one key at a time; redisson-multi takes several");
         }
-        if (ask.shared && !lock.equals("redisson-jar-rw")) {
-            throw new UnsupportedOperationException("this lock cannot be shared; redisson-jar-rw can");
+        if (ask.shared && !lock.equals("redisson-rw")) {
+            throw new UnsupportedOperationException("this lock cannot be shared; redisson-rw can");
         }
         String key = ask.keys.get(0);
         RedissonClient c = clients.get(0);
         switch (lock) {
-            case "redisson-jar-fair":
+            case "redisson-fair":
                 return new Attempt(c.getFairLock(key), ask);
-            case "redisson-jar-rw":
+            case "redisson-rw":
                 return new Attempt(ask.shared ? c.getReadWriteLock(key).readLock() : c.getReadWriteLock(key).writeLock(), ask);
-            case "redisson-jar-spin":
+            case "redisson-spin":
                 return new Attempt(named(c, "getSpinLock", key), ask);
-            case "redisson-jar-fenced":
+            case "redisson-fenced":
                 return new Fenced(named(c, "getFencedLock", key), ask);
-            case "redisson-jar-multi":
+            case "redisson-multi":
                 return new Attempt(new RedissonMultiLock(all(ask.keys)), ask);
-            case "redisson-jar-red":
+            case "redisson-redlock":
                 return new Attempt(new RedissonRedLock(all(ask.keys)), ask);
             default:
                 return new Attempt(c.getLock(key), ask);
