@@ -25,7 +25,7 @@ type Entry struct {
 }
 
 // oneSecond is the usual duration of the forms that tests inject.
-var oneSecond = &Range{time.Second, time.Second}
+var oneSecond = &Length{From: time.Second, To: time.Second}
 
 // All lists all faults.
 func All() []Entry {

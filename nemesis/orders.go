@@ -19,7 +19,7 @@ import (
 var (
 	busyEntry = Entry{
 		Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",
-		Keys: []Key{{Name: "by", Takes: TakesDuration, Needed: true, About: "how long the server answers no request"}}, New: newBusy,
+		Keys: []Key{{Name: "by", Takes: TakesLength, Needed: true, About: "how long the server answers no request"}}, New: newBusy,
 		Instant: true,
 		Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
 		Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
@@ -141,10 +141,14 @@ const (
 // afterwards. It cannot be ended earlier, so the undo only waits for an answer.
 func newBusy(step Step) (Fault, error) {
 	by, err := time.ParseDuration(step.Options["by"])
-	if err != nil || by < busyMin || by > busyMax {
-		return Fault{}, fmt.Errorf("by: %q is not a duration from %s to %s, such as 2s", step.Options["by"], busyMin, busyMax)
+	written := by.String()
+	if length, ok := inLeases(step.Options["by"]); ok { // only to describe the fault: [Plan.For] makes it a duration
+		by, written, err = length, step.Options["by"], nil
 	}
-	text := fmt.Sprintf("keep %s busy by %s", step.Target, by)
+	if err != nil || by < busyMin || by > busyMax {
+		return Fault{}, fmt.Errorf("by: %q is not a duration from %s to %s, such as 2s, or a length such as 1.5 leases", step.Options["by"], busyMin, busyMax)
+	}
+	text := fmt.Sprintf("keep %s busy by %s", step.Target, written)
 	return newOrder(step, service.OrderBusy, text, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
 		s.Begin(targets, strings.Join(targets, ", ")+" busy for "+by.String())
 		undo := func(context.Context, []string) error { return nil }

@@ -3,6 +3,7 @@ package nemesis
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 			what := step.Fault + " " + step.Target
 			same[what]++
 			name := fmt.Sprintf("plan/%d/%s/%d", episode, what, same[what])
-			drawn := func(key string, r *Range) *time.Duration { return draw(seed.Rand(runSeed, name+"/"+key), r) }
+			drawn := func(key string, r *Length) *time.Duration { return draw(seed.Rand(runSeed, name+"/"+key), r) }
 			plan = append(plan, Planned{
 				ID: len(plan) + 1, Episode: episode, Step: step, Fault: fault,
 				At: drawn("at", step.At), Hold: drawn("hold", step.Hold), For: drawn("for", step.For),
@@ -68,16 +69,51 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 	return plan, nil
 }
 
+// Leased returns the plan of a lock with a lease, with durations for lengths in leases. A lease of 0 is not known.
+func (p Plan) Leased(lease time.Duration) Plan {
+	if lease == 0 {
+		lease = AssumedLease
+	}
+	out := make(Plan, len(p))
+	for i, step := range p {
+		out[i] = step.leased(lease)
+	}
+	return out
+}
+
 // For returns the plan with the steps marked that do not apply to the cluster.
 func (p Plan) For(c world.Sketch) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
-		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil {
+		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil && step.NA == "" {
 			step.NA, _, _ = strings.Cut(err.Error(), "\n") // the first of the reasons
 		}
 		out[i] = step
 	}
 	return out
+}
+
+// leased returns the step for a lock with a lease.
+func (p Planned) leased(lease time.Duration) Planned {
+	leased := p.Step.leased(lease)
+	for _, one := range []struct {
+		written *Length
+		drawn   **time.Duration
+	}{{p.Step.At, &p.At}, {p.Step.Hold, &p.Hold}, {p.Step.For, &p.For}} {
+		if one.written != nil && one.written.Leases {
+			*one.drawn = new(ofLease(**one.drawn, lease))
+		}
+	}
+	if entry, known := Find(leased.Fault); known && !maps.Equal(p.Step.Options, leased.Options) {
+		fault, err := entry.New(leased)
+		if err != nil {
+			p.NA = fmt.Sprintf("with a lease of %s: %v", lease, err)
+		} else {
+			p.Fault = fault
+		}
+	}
+	p.Step = leased
+	return p
 }
 
 // expand replaces each step that stands for drawn ones.
@@ -169,23 +205,23 @@ func (p Planned) String() string {
 	var b strings.Builder
 	switch {
 	case p.At != nil && p.Step.When != "":
-		fmt.Fprintf(&b, "from %s on, when %s ", p.At.Round(time.Millisecond), p.Step.moment())
+		fmt.Fprintf(&b, "from %s on, when %s ", p.Step.At.drawn(*p.At), p.Step.moment())
 	case p.At != nil:
-		fmt.Fprintf(&b, "at %s ", p.At.Round(time.Millisecond))
+		fmt.Fprintf(&b, "at %s ", p.Step.At.drawn(*p.At))
 	case p.Step.When != "":
 		fmt.Fprintf(&b, "when %s ", p.Step.moment())
 	}
 	b.WriteString(p.Fault.String())
 	if p.Hold != nil {
-		fmt.Fprintf(&b, " (held for %s)", p.Hold.Round(time.Millisecond))
+		fmt.Fprintf(&b, " (held for %s)", p.Step.Hold.drawn(*p.Hold))
 	}
 	if p.For != nil {
-		fmt.Fprintf(&b, " for %s", p.For.Round(time.Millisecond))
+		fmt.Fprintf(&b, " for %s", p.Step.For.drawn(*p.For))
 	}
 	return b.String()
 }
 
-func draw(rng *rand.Rand, r *Range) *time.Duration {
+func draw(rng *rand.Rand, r *Length) *time.Duration {
 	if r == nil {
 		return nil
 	}

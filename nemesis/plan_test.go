@@ -20,7 +20,7 @@ import (
 
 // madeUp are the steps of a scenario with every kind of step.
 func madeUp() []Step {
-	span := func(from, to time.Duration) *Range { return &Range{from, to} }
+	span := func(from, to time.Duration) *Length { return &Length{From: from, To: to} }
 	return []Step{
 		{Fault: "lag", Target: "master -> replicas", When: Idle, Options: map[string]string{"by": "60s"}},
 		{Fault: "kill", Target: "the master", When: workloads.Acquired, Hold: span(2*time.Second, 3*time.Second), For: span(5*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
@@ -104,7 +104,7 @@ func TestSeedsDecide(t *testing.T) {
 
 // Random values stay within the ranges of the scenario and reach both ends.
 func TestDrawsAreInRange(t *testing.T) {
-	steps := []Step{{Fault: "pause", Target: "holder", At: &Range{0, 3}, For: &Range{5, 5}}}
+	steps := []Step{{Fault: "pause", Target: "holder", At: &Length{From: 0, To: 3}, For: &Length{From: 5, To: 5}}}
 	seen := map[time.Duration]bool{}
 	for seed := range uint64(200) {
 		p := drawn(t, seed, 1, steps)[0]
@@ -127,7 +127,7 @@ func TestDrawsAreInRange(t *testing.T) {
 // An additional step or key of a step does not change the other steps, so that runs with and without it can be compared.
 func TestNewStepsDoNotShiftDraws(t *testing.T) {
 	before := drawn(t, 7, 2, madeUp())
-	more := Step{Fault: "kill", Target: "a replica", At: &Range{0, time.Minute}, For: &Range{0, time.Minute}}
+	more := Step{Fault: "kill", Target: "a replica", At: &Length{From: 0, To: time.Minute}, For: &Length{From: 0, To: time.Minute}}
 	for at := range len(madeUp()) + 1 {
 		after := drawn(t, 7, 2, slices.Insert(madeUp(), at, more))
 		after = slices.DeleteFunc(after, func(p Planned) bool { return p.Step.Target == more.Target && p.Step.Fault == more.Fault })
@@ -138,7 +138,7 @@ func TestNewStepsDoNotShiftDraws(t *testing.T) {
 		}
 	}
 	steps := madeUp()
-	steps[3].At, steps[3].Hold = &Range{0, time.Minute}, &Range{0, time.Minute}
+	steps[3].At, steps[3].Hold = &Length{From: 0, To: time.Minute}, &Length{From: 0, To: time.Minute}
 	if was, now := before[3], drawn(t, 7, 2, steps)[3]; *was.For != *now.For {
 		t.Errorf("with two keys more, `for` became %s, and was %s", *now.For, *was.For)
 	}
@@ -215,5 +215,39 @@ func TestSpares(t *testing.T) {
 		if !errors.Is(err, test.want) || test.want != nil && !errors.As(err, new(world.Unsupported)) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
+	}
+}
+
+// Lengths in leases become durations of the lock under test. A lease of 0 is not known.
+func TestLengthsInLeases(t *testing.T) {
+	steps := []Step{
+		{Fault: "cut", Target: "holder <-> nodes", When: workloads.Acquired, Hold: &Length{From: 2250 * time.Millisecond, To: 2500 * time.Millisecond, Leases: true}, For: &Length{From: 3 * time.Second, To: 3 * time.Second, Leases: true}},
+		{Fault: "busy", Target: "master", At: &Length{From: time.Second, To: time.Second, Leases: true}, Options: map[string]string{"by": "1.5 leases"}},
+		{Fault: "kill", Target: "master", For: &Length{From: time.Second, To: time.Second}},
+	}
+	plan := drawn(t, 7, 1, steps)
+	for _, test := range []struct {
+		lease time.Duration
+		want  string
+	}{
+		{2 * time.Second, "cut holder <-> nodes (held for 4.866s) for 6s|at 2s keep master busy by 3s|kill master for 1s"},
+		{0, "cut holder <-> nodes (held for 9.732s) for 12s|at 4s keep master busy by 6s|kill master for 1s"},
+	} {
+		var got []string
+		for _, step := range plan.Leased(test.lease) {
+			got = append(got, strings.TrimPrefix(step.String(), "when acquired "))
+		}
+		if text := strings.Join(got, "|"); text != test.want {
+			t.Errorf("lease %s: %s, want %s", test.lease, text, test.want)
+		}
+	}
+	if got, want := text(plan.Leased(30 * time.Second)[1:2]), "by: \"45s\" is not a duration from 1s to 15s"; !strings.Contains(got, want) {
+		t.Errorf("a step that a lease makes impossible: %s, want n/a because %s", got, want)
+	}
+	if got, want := plan[0].String(), "when acquired cut holder <-> nodes (held for 2.433 leases) for 3 leases"; got != want {
+		t.Errorf("without a lock: %s, want %s", got, want)
+	}
+	if *plan[0].For != 3*time.Second || plan[1].Step.Options["by"] != "1.5 leases" {
+		t.Error("the plan of one lock has changed the plan of the others")
 	}
 }

@@ -49,8 +49,8 @@ var RandomKeys = []Key{
 // outlives a usual lease.
 var (
 	randomSteps = 5
-	randomApart = Range{500 * time.Millisecond, 2 * time.Second}
-	randomLasts = Range{300 * time.Millisecond, 2 * time.Second}
+	randomApart = Range{From: 500 * time.Millisecond, To: 2 * time.Second}
+	randomLasts = Range{From: 300 * time.Millisecond, To: 2 * time.Second}
 )
 
 // newRandom parses the options of the step.
@@ -137,7 +137,7 @@ func parseRange(key, text string) (Range, error) {
 	if b > DurationMax {
 		return Range{}, fmt.Errorf("%s: %q is too long: at most %v", key, text, DurationMax)
 	}
-	return Range{a, b}, nil
+	return Range{From: a, To: b}, nil
 }
 
 // WithClientClocks adapts the steps to a run in which a client has its own clock: random steps may
@@ -187,10 +187,10 @@ func (r random) episode(runSeed uint64, n int) []Step {
 		at += within(rng, r.apart)
 		lasts := within(rng, r.lasts)
 		if step.When == "" {
-			step.At = &Range{at, at}
+			step.At = &Length{From: at, To: at}
 		}
 		if !fault.Instant {
-			step.For = &Range{lasts, lasts}
+			step.For = &Length{From: lasts, To: lasts}
 		}
 		steps = append(steps, step)
 	}
@@ -204,4 +204,6 @@ func one(rng *rand.Rand, all []choice) (Entry, Step) {
 }
 
 // within draws whole milliseconds, which are readable.
-func within(rng *rand.Rand, r Range) time.Duration { return draw(rng, &r).Round(time.Millisecond) }
+func within(rng *rand.Rand, r Range) time.Duration {
+	return draw(rng, &Length{From: r.From, To: r.To}).Round(time.Millisecond)
+}

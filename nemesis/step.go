@@ -1,6 +1,9 @@
 package nemesis
 
 import (
+	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"lockbench/locks"
@@ -16,7 +19,7 @@ type Step struct {
 	// instead. With neither it starts when the step above is in effect, and a lock is held if it is
 	// about the holder.
 	// With both, it waits for the first such event from that time on.
-	At   *Range          `yaml:"at" about:"when it starts, from the beginning of the episode; with when: the moment counts from then on"`
+	At   *Length         `yaml:"at" about:"when it starts, from the beginning of the episode; with when: the moment counts from then on"`
 	When workloads.Event `yaml:"when" about:"the moment that starts it instead; neither: once the step above is in effect"`
 	// Mode limits When to requests of one mode.
 	Mode *locks.Mode `yaml:"mode" about:"with when: exclusive or shared, the mode of the request; left out: either"`
@@ -28,9 +31,9 @@ type Step struct {
 	// that is a renewal, if its lock renews.
 	Request int `yaml:"request" about:"with when acquiring, checked, renewing or releasing: start it after so many requests of that client"`
 	// Hold makes the client whose event started the step hold the lock this long.
-	Hold *Range `yaml:"hold" about:"with when acquired, checked or renewing: how long that client is to hold"`
+	Hold *Length `yaml:"hold" about:"with when acquired, checked or renewing: how long that client is to hold"`
 	// For is how long it is in effect; nil: until the end of the episode.
-	For *Range `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
+	For *Length `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
 	// Options are the fault's own keys, unparsed: by, data, with, early, ...
 	Options map[string]string
 }
@@ -41,6 +44,13 @@ const DurationMax = 24 * time.Hour
 
 // Range is a duration drawn from the seed, both ends included.
 type Range struct{ From, To time.Duration }
+
+// Length is a range of durations, or of leases of the lock under test.
+type Length struct {
+	From, To time.Duration
+	// Leases: the length is in leases. From and To are those of a lease of one second.
+	Leases bool `json:",omitempty"`
+}
 
 // The events that are not events of a client, see [workloads.Event].
 const (
@@ -54,6 +64,67 @@ const (
 	// step is in effect.
 	Idle workloads.Event = "idle"
 )
+
+// AssumedLease stands for the lease of a lock that has none, or whose lease is not known, wherever a length is in leases.
+const AssumedLease = 4 * time.Second
+
+// Leases is the unit of a length in leases.
+const Leases = " leases"
+
+// ofLease returns a length in leases as a duration.
+func ofLease(length, lease time.Duration) time.Duration {
+	return time.Duration(length.Seconds() * float64(lease)).Round(time.Millisecond)
+}
+
+// Leased returns the length for a lock with a lease.
+func (l Length) Leased(lease time.Duration) Length {
+	if !l.Leases {
+		return l
+	}
+	return Length{From: ofLease(l.From, lease), To: ofLease(l.To, lease)}
+}
+
+// leased returns the step for a lock with a lease.
+func (s Step) leased(lease time.Duration) Step {
+	for _, length := range []**Length{&s.At, &s.Hold, &s.For} {
+		if *length != nil {
+			*length = new((*length).Leased(lease))
+		}
+	}
+	for key, text := range s.Options {
+		if length, ok := inLeases(text); ok {
+			s.Options = maps.Clone(s.Options)
+			s.Options[key] = ofLease(length, lease).String()
+		}
+	}
+	return s
+}
+
+// inLeases parses a length in leases, such as "1.5 leases", as that of a lease of one second.
+func inLeases(text string) (length time.Duration, ok bool) {
+	number, ok := strings.CutSuffix(text, Leases)
+	if !ok {
+		return 0, false
+	}
+	length, err := time.ParseDuration(strings.TrimSpace(number) + "s")
+	return length, err == nil && length > 0
+}
+
+// drawn returns a drawn length in words.
+func (l Length) drawn(d time.Duration) string {
+	return Length{From: d.Round(time.Millisecond), To: d.Round(time.Millisecond), Leases: l.Leases}.String()
+}
+
+func (l Length) String() string {
+	if !l.Leases {
+		return Range{l.From, l.To}.String()
+	}
+	one := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+	if l.From == l.To {
+		return one(l.From) + Leases
+	}
+	return one(l.From) + ".." + one(l.To) + Leases
+}
 
 func (r Range) String() string {
 	if r.From == r.To {

@@ -21,6 +21,7 @@ const (
 	TakesRole     = "role"
 	TakesDuration = "duration"
 	TakesRange    = "range"
+	TakesLength   = "length" // a range of durations or leases
 	TakesNumber   = "number"
 	TakesText     = "text"
 )

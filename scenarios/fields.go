@@ -61,6 +61,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = scalar(r, e, parse)
 	case *nemesis.Range:
 		*into = scalar(r, e, ParseRange)
+	case *nemesis.Length:
+		*into = scalar(r, e, parseLength)
 	case *workloads.Event:
 		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
 	case *KeyNames:

@@ -86,7 +86,7 @@ func (s *Scenario) mastersMin() int {
 func (s *Scenario) leases() []breach {
 	var list []breach
 	check := func(w Workload, of, at string) {
-		fits := func(hold nemesis.Range, what, key string) {
+		fits := func(hold nemesis.Length, what, key string) {
 			if w.TTL > 0 && hold.To >= w.TTL { // a ttl of 0 is renewed for as long as it is held
 				list = append(list, breach{
 					at:   []string{at, key, "workload/ttl", "workload"},
@@ -95,10 +95,10 @@ func (s *Scenario) leases() []breach {
 				})
 			}
 		}
-		fits(w.Hold, "a hold", "workload/hold")
+		fits(nemesis.Length{From: w.Hold.From, To: w.Hold.To}, "a hold", "workload/hold")
 		for i, step := range s.Faults {
 			if step.Hold != nil {
-				fits(*step.Hold, fmt.Sprintf("the hold of step %d", i+1), fmt.Sprintf("faults/%d/hold", i))
+				fits(step.Hold.Leased(w.TTL), fmt.Sprintf("the hold of step %d", i+1), fmt.Sprintf("faults/%d/hold", i))
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Scenario) restarts() []breach {
 			if lock, _ := u.Entry(); !u.Own() && lock.Family != locks.Majority {
 				continue // the family of a guest is known only when it runs; it may be a majority lock
 			}
-			if ttl := s.WorkFor(u).TTL; step.For == nil || ttl == 0 || step.For.From <= ttl {
+			if ttl := s.WorkFor(u).TTL; step.For == nil || ttl == 0 || step.For.Leased(ttl).From <= ttl {
 				list = append(list, breach{
 					at:   []string{fmt.Sprintf("faults/%d/for", i), fmt.Sprintf("faults/%d", i), fmt.Sprintf("locks/%d", j), "workload/ttl", "faults"},
 					text: fmt.Sprintf("step %d restarts a master without its data while leases of %s last, and the master grants them again", i+1, u.Name),

@@ -69,8 +69,8 @@ func TestFailoverAsWritten(t *testing.T) {
 		Episodes: 3, Quiet: 2 * time.Second, Limit: time.Minute,
 		Faults: []nemesis.Step{
 			{Fault: "lag", Target: "master -> replicas", When: nemesis.Idle, Options: map[string]string{"by": "60s"}},
-			{Fault: "kill", Target: "master", When: workloads.Acquired, Hold: ref(span(6*time.Second, 7*time.Second)),
-				For: ref(span(10*time.Second, 10*time.Second)), Options: map[string]string{"data": "lost"}},
+			{Fault: "kill", Target: "master", When: workloads.Acquired, Hold: long(6*time.Second, 7*time.Second),
+				For: long(10*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
 		},
 		Expect: map[string]Expectation{
 			"set-del":                    {Judgement: Judgement{Violated, "double-grant"}},
@@ -166,6 +166,8 @@ redis:
 }
 
 func span(from, to time.Duration) nemesis.Range { return nemesis.Range{From: from, To: to} }
+
+func long(from, to time.Duration) *nemesis.Length { return &nemesis.Length{From: from, To: to} }
 
 func ref[T any](v T) *T { return &v }
 

@@ -24,6 +24,7 @@ type object = map[string]any
 const (
 	durationPattern = `([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)`
 	durationsOnly   = `^(` + durationPattern + `)+$`
+	leasesOnly      = `^[0-9]+(\.[0-9]*)?( *\.\. *[0-9]+(\.[0-9]*)?)? +leases$`
 	rangesOnly      = `^(` + durationPattern + `)+( *\.\. *(` + durationPattern + `)+)?$`
 	ratesOnly       = `^[0-9.]+%( *\.\. *[0-9.]+%)?$`
 )
@@ -124,6 +125,8 @@ func (s schema) value(takes string) object {
 		return object{"anyOf": []any{pattern(durationsOnly), object{"const": 0}}}
 	case nemesis.TakesRange:
 		return object{"anyOf": []any{pattern(rangesOnly), object{"const": 0}}}
+	case nemesis.TakesLength:
+		return object{"anyOf": []any{pattern(rangesOnly), pattern(leasesOnly), object{"const": 0}}}
 	case nemesis.TakesRole:
 		return refer("role")
 	case takesRate:

@@ -75,7 +75,7 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 			}
 		}
 	})
-	for key, span := range map[string]*nemesis.Range{"hold": step.Hold, "for": step.For} {
+	for key, span := range map[string]*nemesis.Length{"hold": step.Hold, "for": step.For} {
 		if span != nil && span.From == 0 {
 			r.fail(r.where[list.get(key).path], "", "%s: a duration above 0s is needed", key)
 		}

@@ -100,6 +100,8 @@ func described(v any) (takes, holds string) {
 		return nemesis.TakesDuration, ""
 	case nemesis.Range:
 		return nemesis.TakesRange, v.String()
+	case *nemesis.Length:
+		return nemesis.TakesLength, ""
 	case *nemesis.Range:
 		return nemesis.TakesRange, ""
 	case workloads.Event:

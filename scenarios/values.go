@@ -93,6 +93,19 @@ func ParseRange(text string) (r nemesis.Range, err error) {
 	return r, nil
 }
 
+// parseLength parses a range of durations or of leases: 1.5 leases, 2..2.5 leases.
+func parseLength(text string) (l nemesis.Length, err error) {
+	number, leases := strings.CutSuffix(text, nemesis.Leases)
+	if leases { // kept as the length for a lease of one second
+		text = strings.Join(strings.Split(strings.TrimSpace(number), ".."), "s..") + "s"
+	}
+	r, err := ParseRange(text)
+	if err != nil && leases {
+		err = wrong("leases are written 1.5 leases or 2..2.5 leases", "%q is not a number of leases", number+nemesis.Leases)
+	}
+	return nemesis.Length{From: r.From, To: r.To, Leases: leases}, err
+}
+
 // parseRate parses `60%..100%` or `100%`.
 func parseRate(text string) (r Rate, err error) {
 	low, high, ranged := strings.Cut(text, "..")

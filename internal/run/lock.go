@@ -161,9 +161,9 @@ func remedy(s *scenarios.Scenario, l *report.Lock) string {
 	for _, step := range s.Faults {
 		var lease time.Duration
 		switch {
-		case s.Point == "outlasted" && step.Hold != nil:
+		case s.Point == "outlasted" && step.Hold != nil && !step.Hold.Leases:
 			lease = step.Hold.From / 2
-		case s.Point == "renewed" && step.For != nil:
+		case s.Point == "renewed" && step.For != nil && !step.For.Leases:
 			lease = 2 * step.For.From
 		}
 		if lease >= time.Second {

@@ -109,10 +109,10 @@ func concrete(in trial.Input) (trial.Input, error) {
 		step := p.Step
 		for _, d := range []struct {
 			drawn *time.Duration
-			into  **nemesis.Range
+			into  **nemesis.Length
 		}{{p.At, &step.At}, {p.Hold, &step.Hold}, {p.For, &step.For}} {
 			if d.drawn != nil {
-				*d.into = &nemesis.Range{From: *d.drawn, To: *d.drawn}
+				*d.into = &nemesis.Length{From: *d.drawn, To: *d.drawn, Leases: (*d.into).Leases}
 			}
 		}
 		faults = append(faults, step)
@@ -262,10 +262,10 @@ func (s *shrinker) cut(ctx context.Context) {
 // shorten halves the times of the plan and of late beginnings, and rounds them.
 func (s *shrinker) shorten(ctx context.Context) {
 	for i := range s.best.Faults {
-		for _, pick := range []func(*nemesis.Step) **nemesis.Range{
-			func(f *nemesis.Step) **nemesis.Range { return &f.At },
-			func(f *nemesis.Step) **nemesis.Range { return &f.Hold },
-			func(f *nemesis.Step) **nemesis.Range { return &f.For },
+		for _, pick := range []func(*nemesis.Step) **nemesis.Length{
+			func(f *nemesis.Step) **nemesis.Length { return &f.At },
+			func(f *nemesis.Step) **nemesis.Length { return &f.Hold },
+			func(f *nemesis.Step) **nemesis.Length { return &f.For },
 		} {
 			for _, smaller := range []func(time.Duration) time.Duration{
 				func(d time.Duration) time.Duration { return (d / 2).Round(time.Millisecond) },
@@ -278,7 +278,7 @@ func (s *shrinker) shorten(ctx context.Context) {
 						break
 					}
 					d := smaller(r.From)
-					if !s.fewer(ctx, s.with(func(in *trial.Input) { *pick(&in.Faults[i]) = &nemesis.Range{From: d, To: d} })) {
+					if !s.fewer(ctx, s.with(func(in *trial.Input) { *pick(&in.Faults[i]) = &nemesis.Length{From: d, To: d, Leases: r.Leases} })) {
 						break
 					}
 				}

@@ -70,6 +70,7 @@ type Trial struct {
 	unknown  atomic.Int64 // acquires of unknown outcome
 	promoted atomic.Bool  // a fault is promoting a node
 	keyed    keyTimes
+	held     atomic.Pointer[time.Time] // when the latest hold that a step asked for ends
 	servers  *serverProbe
 	calm     bool // the last recovery period is over
 }
@@ -82,7 +83,7 @@ func (t *Trial) Run(ctx context.Context) error {
 	reduction := in.reduction()
 	t.Subject.Spec.Seed = in.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
-	plan := t.Plan.For(t.World.Sketch(t.Subject.Spec))
+	plan := t.Plan.Leased(t.Subject.lease()).For(t.World.Sketch(t.Subject.Spec))
 	if in.NoFaults {
 		plan = plan.Spared("--no-faults")
 	}
@@ -232,6 +233,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		if !t.healthy(ctx, c) {
 			return nil
 		}
+		t.release(ctx)
 		spent := time.Since(start)
 		// Enough judges the history, so it is called last: a trial that ends anyway is judged once, at its end.
 		last := n == in.Episodes || spent+spent/time.Duration(n) > in.Limit || t.ends(n)
@@ -243,6 +245,13 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		}
 	}
 	return nil
+}
+
+// release waits until the holds that steps asked for are over, so that the recovery period is one for their keys, too.
+func (t *Trial) release(ctx context.Context) {
+	if until := t.held.Load(); until != nil {
+		pause(ctx, time.Until(*until))
+	}
 }
 
 // ends reports whether the observer ends the trial with this episode.
@@ -318,6 +327,9 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 // note records a phase of a step.
 func (t *Trial) note(p nemesis.Planned, phase string, targets []string, text string) {
 	t.pace.step(p.ID)
+	if phase == history.Bites && p.Hold != nil {
+		t.held.Store(new(time.Now().Add(*p.Hold)))
+	}
 	text = t.mask.Text(text) // errors quote servers
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
 		t.promoted.Store(phase == history.Begins || phase == history.Bites)
