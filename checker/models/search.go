@@ -13,8 +13,12 @@ import (
 const Limit = 32 << 20
 
 // legalStep is the weight of a legal step. porcupine stores every legal step, which costs about
-// as much as 32 illegal ones.
-const legalStep = 32
+// as much as 32 illegal ones. A stored step has a bit for each operation, so in a history of more
+// than longHistory events it weighs more.
+const (
+	legalStep   = 32
+	longHistory = 4096
+)
 
 // Result is the result of a search.
 type Result struct {
@@ -26,7 +30,7 @@ type Result struct {
 // a return must have been closed by [Close].
 func Search(m porcupine.Model, events []porcupine.Event, limit int) Result {
 	left := limit
-	found := porcupine.CheckEvents(bounded(m, &left), events)
+	found := porcupine.CheckEvents(bounded(m, &left, len(events)), events)
 	return Result{Linearizable: found && left > 0, Exhausted: left <= 0}
 }
 
@@ -35,7 +39,7 @@ func Search(m porcupine.Model, events []porcupine.Event, limit int) Result {
 // and returns false.
 func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porcupine.Annotation) (drawn bool, err error) {
 	left := Limit
-	_, info := porcupine.CheckEventsVerbose(bounded(m, &left), events, 0)
+	_, info := porcupine.CheckEventsVerbose(bounded(m, &left, len(events)), events, 0)
 	if left <= 0 {
 		return false, nil
 	}
@@ -49,8 +53,9 @@ func Draw(w io.Writer, m porcupine.Model, events []porcupine.Event, marks []porc
 // bounded returns a model that rejects every step after the limit. The search then ends, and its
 // result is meaningless. The counter needs no mutex, because a lock has one partition and
 // porcupine searches it in one goroutine.
-func bounded(m porcupine.Model, left *int) porcupine.Model {
+func bounded(m porcupine.Model, left *int, events int) porcupine.Model {
 	b := m
+	weight := legalStep * (1 + events/longHistory)
 	b.PartitionEvent = nil
 	b.Step = func(state, input, output any) (bool, any) {
 		if *left--; *left <= 0 {
@@ -58,7 +63,7 @@ func bounded(m porcupine.Model, left *int) porcupine.Model {
 		}
 		legal, next := m.Step(state, input, output)
 		if legal {
-			*left -= legalStep - 1
+			*left -= weight - 1
 		}
 		return legal, next
 	}

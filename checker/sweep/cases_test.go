@@ -163,7 +163,7 @@ func TestOwners(t *testing.T) {
 		{"and then no other session came in between", again, []uint32{0, 1, 2, 0}, []op{
 			{0, 30, 0, Acquire, OK}, {1, 0, 1, Acquire, Unknown}, {5, 6, 2, Acquire, StrictFail},
 			{7, 8, 3, Acquire, OK}, {9, 10, 3, Release, OK}, {12, 13, 1, Release, OK},
-		}, []Finding{{ReleasedWithoutHolding, 1, None}}},
+		}, []Finding{{RefusedThoughFree, 2, None}}},
 		{"another comes and goes before an owner that it refuses", again, []uint32{0, 1, 0}, []op{
 			{0, 0, 0, Acquire, Unknown}, {1, 0, 0, Release, Unknown}, {2, 9, 1, Acquire, StrictFail}, {4, 5, 2, Acquire, OK},
 		}, nil},
@@ -203,8 +203,7 @@ func TestTooMuchIsUndecided(t *testing.T) {
 	o := &Ops{}
 	pos := uint32(0)
 	at := func() uint32 { pos++; return pos }
-	// Many acquires with unknown outcome are released at once, and one of them must explain
-	// them must explain.
+	// Many acquires with unknown outcome are released at once, and one of them must explain the refusal.
 	const n = 40
 	for i := range uint32(n) {
 		o.All = append(o.All, Op{at(), Never, i, Acquire, Unknown})

@@ -14,14 +14,13 @@ type session struct {
 	// last is the position by which the hold must have ended: the return of a release with the answer ok
 	// or "not held".
 	last uint32
-	// notHeld is the earliest return of a release that was answered "not held", notHeldCall the earliest
-	// call of one, and notHeldLast the latest return.
-	notHeld, notHeldCall, notHeldLast uint32
-	owner                             uint32
-	kin                               bool // its owner has other sessions
-	state                             answer
-	shared                            bool
-	released                          bool // with ok
+	// notHeld is the earliest return of a release that was answered "not held", and notHeldCall the earliest
+	// call of one.
+	notHeld, notHeldCall uint32
+	owner                uint32
+	state                answer
+	shared               bool
+	released             bool // with ok
 }
 
 // answer is the known outcome of an acquire.
@@ -44,14 +43,10 @@ func read(m Model, o *Ops) *lock {
 			l.acquire(op)
 		}
 	}
-	sizes := map[uint32]int{}
-	for _, owner := range o.Owners {
-		sizes[owner]++
-	}
 	for i := range l.sessions {
 		s := &l.sessions[i]
 		if s.owner = uint32(i); len(o.Owners) > 0 {
-			s.owner, s.kin = o.Owners[i], sizes[o.Owners[i]] > 1
+			s.owner = o.Owners[i]
 		}
 		if s.state == granted && s.notHeld != Never {
 			l.deny(s, uint32(i))
@@ -104,7 +99,6 @@ func (l *lock) release(op Op) {
 	default:
 		s.notHeld = min(s.notHeld, op.Ret)
 		s.notHeldCall = min(s.notHeldCall, op.Call)
-		s.notHeldLast = max(s.notHeldLast, op.Ret)
 		if s.state == unknown {
 			l.denials = append(l.denials, denial{op.Call, op.Ret, id})
 		}

@@ -2,7 +2,7 @@
 // no clients, clocks or files: only operations, their sessions and answers, and their order.
 //
 // General checkers search, and on histories of locks they run out of time exactly where there
-// is a bug. Locks have more structure. The core of a grant is the time in which its session
+// is a bug. Locks have more structure, so a search is needed only for a few refusals. The core of a grant is the time in which its session
 // certainly held:
 //
 //	acquire     granted                 release called     answered
@@ -14,7 +14,7 @@
 //
 //	sessions.go  sessions, their cores, and answers that contradict their own session
 //	owners.go    overlapping cores; releases without a hold; refusals
-//	walk.go      the exact search for the refusals that cores do not decide
+//	search.go    porcupine, for the refusals that cores do not decide
 //
 // The positions of events stand for time:
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // models are the models that are compared with the definition.
-var models = []struct {
+var locks = []struct {
 	name string
 	Model
 	drawing
@@ -35,7 +35,7 @@ func TestAgainstDefinition(t *testing.T) {
 	if s := os.Getenv("SWEEP_HISTORIES"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
-	for _, m := range models {
+	for _, m := range locks {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(1, 2))
