@@ -32,9 +32,18 @@ type Recorder struct {
 	refuse bool // after an error or Close: events are counted, not kept
 	err    error
 
+	takes func(e Event) // nil: w takes lines only
+
 	writing sync.Mutex // held during a write; taken before mu
 	w       io.Writer
 	spare   []byte // the lines that were written last
+}
+
+// Taker is a writer of a history that receives each event next to its line, so that it need not parse the line.
+type Taker interface {
+	io.Writer
+	TakeHeader(h Header)
+	TakeEvent(e Event)
 }
 
 // New starts a recorder: times count from now, and the header is written at once. A line waits in memory for at most
@@ -57,6 +66,10 @@ func New(w io.Writer, h Header, delay time.Duration) (*Recorder, error) {
 	}
 	if err != nil {
 		return nil, r.named(err)
+	}
+	if t, ok := w.(Taker); ok {
+		t.TakeHeader(h)
+		r.takes = t.TakeEvent
 	}
 	r.start = time.Now()
 	return r, nil
@@ -84,6 +97,9 @@ func (r *Recorder) Record(e Event) (index int, at time.Duration) {
 		return index, at
 	}
 	r.lines = lines
+	if r.takes != nil {
+		r.takes(e)
+	}
 	if !r.armed {
 		r.armed = true
 		if r.timer == nil {

@@ -1,13 +1,17 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"os"
-
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/testing/trialtest"
@@ -22,11 +26,10 @@ func role(name string) []string {
 	return []string{"/usr/bin/env", trialtest.RoleVariable + "=" + name, os.Args[0]}
 }
 
-// setsOf returns a search through the sets of a small run with few tries, on one server that has replicas or not.
-func setsOf(t *testing.T, lock, topology string, command []string) Sets {
+// setsOf returns a search through the sets of the small run with one round, on one server that has replicas or not.
+func setsOf(t testing.TB, lock, topology string, command []string) Sets {
 	t.Helper()
-	text := strings.Replace(SmallRun, "think: 30ms", "think: 200ms", 1)
-	text = strings.Replace(text, "single-store: single", "single-store: "+topology, 1)
+	text := strings.Replace(SmallRun, "single-store: single", "single-store: "+topology, 1)
 	s, err := scenarios.Read("small-run", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +112,62 @@ func TestSetsThatDie(t *testing.T) {
 	}
 	if code, _ := got.ExitCode(); code != report.ExitHarness {
 		t.Errorf("exit code %d, want %d", code, report.ExitHarness)
+	}
+}
+
+// A set that fails in a process that has run others runs again in a new process, which libraries have not used yet.
+func TestSetsThatFailAgain(t *testing.T) {
+	p := newPool([]string{"/bin/sh", "-c", `read job; echo '{"missed":"first"}'; read job; echo used >&2; exit 1`}, 1)
+	defer p.close()
+	for i := range 3 {
+		answer, err := p.try(t.Context(), setJob{})
+		if err != nil || answer.Missed != "first" {
+			t.Errorf("set %d: %+v, %v", i, answer, err)
+		}
+	}
+	if got := p.died.Load(); got != 2 {
+		t.Errorf("%d sets failed in a used process, want 2", got)
+	}
+}
+
+// copied is what a set keeps of its history, and the text.
+type copied struct {
+	taken
+	text bytes.Buffer
+}
+
+func (c *copied) Write(text []byte) (int, error) { return c.text.Write(text) }
+
+// A set is judged by the events that it recorded. They are those that a reader of the history gets.
+func TestSetsKeepTheirEvents(t *testing.T) {
+	for _, lock := range []string{"set-nx", "redlock"} {
+		x := setsOf(t, lock, "single", nil)
+		for _, fault := range []string{
+			"kill: redis-1, data: lost, early: true, for: 50ms, when: acquired, client: client-1, nth: 1",
+			"pause: holder, for: 1.5s, when: checked, client: client-0, nth: 1",
+			"kill: holder, when: acquiring, client: client-1, nth: 2, request: 1",
+		} {
+			s, err := x.Job.Scenario.WithFaults([]string{fault})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c copied
+			w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
+			if err := x.input(s).Do(t.Context(), w, nil, &c, "", func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := history.Build(c.header, c.events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := history.Read(&c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(read, kept, cmpopts.IgnoreFields(history.History{}, "Lines")); diff != "" {
+				t.Errorf("%s, %s: the kept history differs from the written one (-read +kept):\n%.2000s", lock, fault, diff)
+			}
+		}
 	}
 }
 

@@ -8,14 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"lockbench/internal/history"
 	"lockbench/internal/trial"
+	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
@@ -28,6 +31,9 @@ type setJob struct {
 	Input  trial.Input `json:"input"`
 	Rounds int         `json:"rounds"`
 	Faults int         `json:"faults"`
+	// Collect empties the pools of libraries before the set. Libraries keep timers in pools of the process, and a timer of
+	// one bubble must not be used in another.
+	Collect bool `json:"collect,omitempty"`
 }
 
 // setAnswer is the line that it writes for each job.
@@ -45,7 +51,7 @@ type setAnswer struct {
 // by name and options.
 func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) error {
 	read, write := json.NewDecoder(in), json.NewEncoder(out)
-	w := sim.New(sim.Options{Models: services.Models(), Open: open})
+	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir()})
 	for {
 		var job setJob
 		if err := read.Decode(&job); errors.Is(err, io.EOF) {
@@ -53,40 +59,74 @@ func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(strin
 		} else if err != nil {
 			return fmt.Errorf("read a set of faults: %w", err)
 		}
-		answer := job.do(ctx, w)
-		if err := write.Encode(answer); err != nil {
+		if job.Collect {
+			runtime.GC() // a pool is emptied by the second collection
+			runtime.GC()
+		}
+		if err := write.Encode(job.watched(ctx, w)); err != nil {
 			return fmt.Errorf("write what a set of faults shows: %w", err)
 		}
-		// Libraries keep timers in pools of the process. A pool is emptied by the second collection, and a timer of one
-		// bubble must not be used in the next.
-		runtime.GC()
-		runtime.GC()
+	}
+}
+
+// watched is do, with an error if virtual time cannot advance any more. The process must end then, because the
+// simulation of the set has not ended.
+func (job setJob) watched(ctx context.Context, w *sim.World) setAnswer {
+	answered := make(chan setAnswer, 1)
+	go func() { answered <- job.do(ctx, w) }()
+	look := time.NewTicker(trial.LookEvery)
+	defer look.Stop()
+	var watch trial.Watch
+	for {
+		select {
+		case answer := <-answered:
+			return answer
+		case <-look.C:
+			if why := watch.Look(w.Moved(), "Try the lock on real servers, with --world local"); why != "" {
+				return setAnswer{Error: "virtual time stood still: " + why}
+			}
+		}
 	}
 }
 
 // do runs a set and judges its history.
 func (job setJob) do(ctx context.Context, w *sim.World) (answer setAnswer) {
-	var text bytes.Buffer
+	if file := job.Input.Lock.Module; file != "" {
+		if err := w.Prepare(ctx, file); err != nil {
+			return setAnswer{Error: err.Error()}
+		}
+	}
+	text := taken{sum: sha256.New()}
 	if err := job.Input.Do(ctx, w, nil, &text, "", func(string) {}); err != nil {
 		if not := (world.Unsupported{}); errors.As(err, &not) {
 			return setAnswer{Unsupported: not.Why.Error()}
 		}
 		return setAnswer{Error: err.Error()}
 	}
-	sum := sha256.Sum256(text.Bytes())
-	h, err := history.Read(&text)
+	h, err := history.Build(text.header, text.events)
 	if err != nil {
 		return setAnswer{Error: err.Error()}
 	}
 	if len(h.Faults) < job.Faults || job.Faults > 0 && h.Faults[job.Faults-1].Bites < 0 {
 		return setAnswer{Missed: "the last fault did not take effect"}
 	}
-	if answer.Outcome, err = judgeHistory(h, hex.EncodeToString(sum[:])); err != nil {
+	if answer.Outcome, err = judgeHistory(h, hex.EncodeToString(text.sum.Sum(nil))); err != nil {
 		return setAnswer{Error: err.Error()}
 	}
 	answer.Points = points(h, job)
 	return answer
 }
+
+// taken keeps the events of a history, and only the checksum of its text.
+type taken struct {
+	sum    hash.Hash
+	header history.Header
+	events []history.Event
+}
+
+func (t *taken) Write(text []byte) (int, error) { return t.sum.Write(text) }
+func (t *taken) TakeHeader(h history.Header)    { t.header = h }
+func (t *taken) TakeEvent(e history.Event)      { t.events = append(t.events, e) }
 
 // points returns the moments of clients after the last fault took effect, until each client was granted the lock so often
 // as the search wants.
@@ -150,21 +190,24 @@ type pool struct {
 	command []string
 	size    int
 	idle    chan *worker // nil: a process is to be started
+	// ran and died count the sets, and the sets that a process failed after it had run others. See careful.
+	ran, died atomic.Int64
 }
 
 // worker is a process that runs sets.
 type worker struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *json.Decoder
-	log *bytes.Buffer
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *json.Decoder
+	log  *bytes.Buffer
+	sets int // how many it has run
 }
 
 // setLimit is how long a set may take. In virtual time only a lock that computes forever, or blocks the clock, takes long.
 const setLimit = time.Minute
 
 func newPool(command []string, size int) *pool {
-	p := &pool{command, size, make(chan *worker, size)}
+	p := &pool{command: command, size: size, idle: make(chan *worker, size)}
 	for range size {
 		p.idle <- nil
 	}
@@ -203,20 +246,44 @@ func (p *pool) close() {
 	}
 }
 
-// try runs a set in a process.
+// careful reports whether libraries keep so much state between sets that collecting it costs less than the processes that
+// die of it.
+func (p *pool) careful() bool {
+	const deaths, each = 3, 40
+	died := p.died.Load()
+	return died >= deaths && died*each > p.ran.Load()
+}
+
+// try runs a set in a process. A set that fails in a process that has run others runs again in a new process, because
+// state that a library keeps in the process can be the cause.
 func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error) {
 	w := <-p.idle
-	defer func() {
-		if err != nil {
-			w = nil // the next set starts another one
+	defer func() { p.idle <- w }()
+	p.ran.Add(1)
+	for {
+		if w == nil {
+			if w, err = p.start(); err != nil {
+				return answer, fmt.Errorf("start the process that runs sets of faults: %w", err)
+			}
 		}
-		p.idle <- w
-	}()
-	if w == nil {
-		if w, err = p.start(); err != nil {
-			return answer, fmt.Errorf("start the process that runs sets of faults: %w", err)
+		job.Collect = w.sets > 0 && p.careful()
+		answer, err = w.try(ctx, job)
+		if err == nil && answer.Error == "" {
+			w.sets++
+			return answer, nil
 		}
+		w.end()
+		again := w.sets > 0 && ctx.Err() == nil
+		w = nil
+		if !again {
+			return answer, err
+		}
+		p.died.Add(1)
 	}
+}
+
+// try runs a set. After an error the process must end.
+func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err error) {
 	answered := make(chan error, 1)
 	go func() {
 		err := json.NewEncoder(w.in).Encode(job)
