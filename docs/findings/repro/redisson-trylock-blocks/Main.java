@@ -6,10 +6,10 @@ import org.redisson.config.Config;
 /** A lock is tried with a wait of 0 while the only replica is stopped. All settings have their defaults. */
 public class Main {
 	public static void main(String[] args) throws Exception {
-		String master = args[0], replicaProcess = args[1];
+		String master = args[0], replica = args[1], replicaProcess = args[2];
 		run("until redis-cli -p " + master + " info replication | grep -q state=online; do sleep 0.05; done");
 		Config config = new Config();
-		config.useReplicatedServers().addNodeAddress("redis://127.0.0.1:" + master);
+		config.useReplicatedServers().addNodeAddress("redis://127.0.0.1:" + master, "redis://127.0.0.1:" + replica);
 		RLock lock = Redisson.create(config).getLock("lock");
 		run("kill -STOP " + replicaProcess);
 

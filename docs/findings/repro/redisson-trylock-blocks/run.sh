@@ -5,4 +5,4 @@ library=org.redisson:redisson
 redis
 master=$port
 redis --replicaof 127.0.0.1 "$master"
-try_java "$master" "$pid"
+try_java "$master" "$port" "$pid"
