@@ -95,7 +95,7 @@ zookeeper() {
 		pid=$!
 		disown "$pid"
 		while kill -0 "$pid" 2>/dev/null; do
-			if (exec 3<>"/dev/tcp/127.0.0.1/$port" && echo srvr >&3 && grep -q 'Mode: standalone' <&3) 2>/dev/null; then
+			if (exec 3<>"/dev/tcp/127.0.0.1/$port" && echo srvr >&3 && timeout 1 grep -q 'Mode: standalone' <&3) 2>/dev/null; then
 				pids+=("$pid")
 				return
 			fi
@@ -189,7 +189,7 @@ try_go() {
 }
 go_packages() {
 	cp "$here/go.mod" "$here/go.sum" "$here/main.go" "$1" && cd "$1" || return
-	export GOWORK=off GOFLAGS=
+	export GOWORK=off GOFLAGS=${overlay:+-overlay=$overlay}
 	if [ -n "${VERSION:-}" ]; then go get "$library@v$VERSION" && go mod tidy || return; fi
 	go build -o main .
 }
