@@ -533,7 +533,7 @@ var questions = [][2]string{
 	{"the server restarts with its data", "crash-restart-durable"},
 	{"the server restarts without its data", "crash-restart"},
 	{"failover, the last grants are not replicated", "failover"},
-	{"failover under load", "failover-busy"},
+	{"failover under load", "leader-kill"},
 	{"partition", "partition-master"},
 	{"the client is stopped beyond its lease", "pause-client"},
 	{"the holder is cut off while its library renews", "cut-off-holder"},

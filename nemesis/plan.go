@@ -69,11 +69,8 @@ func Draw(runSeed uint64, episodes int, steps []Step) (Plan, error) {
 	return plan, nil
 }
 
-// Leased returns the plan of a lock with a lease, with durations for lengths in leases. A lease of 0 is not known.
+// Leased returns the plan of a lock with a lease, with durations for lengths in leases.
 func (p Plan) Leased(lease time.Duration) Plan {
-	if lease == 0 {
-		lease = AssumedLease
-	}
 	out := make(Plan, len(p))
 	for i, step := range p {
 		out[i] = step.leased(lease)

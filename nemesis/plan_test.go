@@ -218,7 +218,7 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// Lengths in leases become durations of the lock under test. A lease of 0 is not known.
+// Lengths in leases become durations of the lock under test.
 func TestLengthsInLeases(t *testing.T) {
 	steps := []Step{
 		{Fault: "cut", Target: "holder <-> nodes", When: workloads.Acquired, Hold: &Length{From: 2250 * time.Millisecond, To: 2500 * time.Millisecond, Leases: true}, For: &Length{From: 3 * time.Second, To: 3 * time.Second, Leases: true}},
@@ -231,7 +231,7 @@ func TestLengthsInLeases(t *testing.T) {
 		want  string
 	}{
 		{2 * time.Second, "cut holder <-> nodes (held for 4.866s) for 6s|at 2s keep master busy by 3s|kill master for 1s"},
-		{0, "cut holder <-> nodes (held for 9.732s) for 12s|at 4s keep master busy by 6s|kill master for 1s"},
+		{AssumedLease, "cut holder <-> nodes (held for 9.732s) for 12s|at 4s keep master busy by 6s|kill master for 1s"},
 	} {
 		var got []string
 		for _, step := range plan.Leased(test.lease) {

@@ -91,6 +91,7 @@ type Tenure struct {
 	token   uint64
 	fenced  bool
 	nodes   []string
+	lease   time.Duration
 	// end is a lower bound for the end of the lease that the lock reported, or the end as the client counts it from the answer.
 	// Zero: unknown.
 	end time.Time
@@ -144,7 +145,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 	if len(grant.Nodes) > 0 || grant.Renewed {
 		e.Node, e.Lease, e.Renewed = strings.Join(grant.Nodes, ","), grant.Lease, grant.Renewed
 	}
-	t.nodes = grant.Nodes
+	t.nodes, t.lease = grant.Nodes, grant.Lease
 	c.record(e)
 	return t, nil
 }
@@ -212,7 +213,7 @@ func (t *Tenure) Write(ctx context.Context, value int64) error {
 
 // Reached reports an event of this tenure to the run.
 func (t *Tenure) Reached(ctx context.Context, event Event) time.Duration {
-	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Mode: t.mode, Nodes: t.nodes})
+	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Mode: t.mode, Nodes: t.nodes, Lease: t.lease})
 }
 
 // touch tells the client to access the guarded resource, and applies the read or write after the client has answered. It

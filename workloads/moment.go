@@ -1,6 +1,10 @@
 package workloads
 
-import "lockbench/locks"
+import (
+	"time"
+
+	"lockbench/locks"
+)
 
 // Event is an event in a client's life. Most events are triggers of steps.
 type Event string
@@ -29,5 +33,6 @@ type Moment struct {
 	Session string
 	Key     string
 	Mode    locks.Mode
-	Nodes   []string // the servers that granted, if the client knows them
+	Nodes   []string      // the servers that granted, if the client knows them
+	Lease   time.Duration // of a lock that its library renews, if the library tells its length
 }

@@ -8,6 +8,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ const (
 	healthLimit = 40 * time.Second
 	// answerLimit is how long an operation may take in addition to the delays that the plan can cause.
 	answerLimit = 10 * time.Second
+	// longestLease bounds these delays if they are in leases and the lease is not known yet.
+	longestLease = time.Minute
 	// progressSlack is how long, beyond the longest lease, a run waits for a lock that no client can get.
 	progressSlack = 2 * time.Second
 )
@@ -70,6 +73,7 @@ type Trial struct {
 	unknown  atomic.Int64 // acquires of unknown outcome
 	promoted atomic.Bool  // a fault is promoting a node
 	keyed    keyTimes
+	told     atomic.Int64              // the lease that the library told with its latest grant, if it told one
 	held     atomic.Pointer[time.Time] // when the latest hold that a step asked for ends
 	servers  *serverProbe
 	calm     bool // the last recovery period is over
@@ -83,7 +87,10 @@ func (t *Trial) Run(ctx context.Context) error {
 	reduction := in.reduction()
 	t.Subject.Spec.Seed = in.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
-	plan := t.Plan.Leased(t.Subject.lease()).For(t.World.Sketch(t.Subject.Spec))
+	plan := t.Plan.For(t.World.Sketch(t.Subject.Spec))
+	if lease := t.Subject.lease(); lease > 0 { // otherwise the first grants tell it
+		plan = plan.Leased(lease)
+	}
 	if in.NoFaults {
 		plan = plan.Spared("--no-faults")
 	}
@@ -187,13 +194,17 @@ func (t *Trial) header(plan nemesis.Plan) history.Header {
 }
 
 func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCauseFunc) *crew {
+	longest := plan.Leased(longestLease).Longest()
 	return &crew{
 		cluster: c, recorder: t.recorder, triggers: &nemesis.Triggers{}, guarded: workloads.NewGuarded(),
 		subject: t.Subject, seed: t.Subject.Input.Seed,
-		limit: answerLimit + plan.Longest(), openLimit: guest.OpenLimit + plan.Longest(),
+		limit: answerLimit + longest, openLimit: guest.OpenLimit + longest,
 		log: t.log, missteps: &t.Missteps, reduction: t.Subject.Input.reduction(), fail: func(err error) { fail(err) },
 		granted: func(m workloads.Moment) {
 			t.grants.Add(1)
+			if m.Lease > 0 {
+				t.told.Store(int64(m.Lease))
+			}
 			t.keyed.mark(m.Key)
 			t.servers.granted(m)
 		},
@@ -220,6 +231,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	}
 	runner := &nemesis.Runner{Cluster: c, Crew: crew, Triggers: crew.triggers, EventLimit: eventLimit, Note: t.note}
 	start, in := time.Now(), t.Subject.Input
+	plan = plan.Leased(t.lease())
 	for n := 1; n <= in.Episodes; n++ {
 		record(history.Episode{Number: n})
 		if err := runner.Episode(ctx, plan.Episode(n)); err != nil {
@@ -252,6 +264,11 @@ func (t *Trial) release(ctx context.Context) {
 	if until := t.held.Load(); until != nil {
 		pause(ctx, time.Until(*until))
 	}
+}
+
+// lease returns the lease of the lock: what is known of it before the run, else what its library told with its grants.
+func (t *Trial) lease() time.Duration {
+	return cmp.Or(t.Subject.lease(), time.Duration(t.told.Load()), nemesis.AssumedLease)
 }
 
 // ends reports whether the observer ends the trial with this episode.

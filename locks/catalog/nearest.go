@@ -32,8 +32,13 @@ func Nearest(word string, known []string) (string, bool) {
 // shownMax is the number of known words in a hint.
 const shownMax = 16
 
-// former are the names of locks that were renamed, with their names today.
+// former are the names of locks that were renamed, and of scenarios that became part of another one, with their names today.
 var former = map[string]string{
+	"failover-busy":       "leader-kill",
+	"lost-majority":       "lost-answer",
+	"partition-minority":  "partition-master",
+	"quorum-lost":         "majority-lost",
+	"redlock-majority":    "majority-lost",
 	"redisson-jar":        "redisson",
 	"redisson-jar-fair":   "redisson-fair",
 	"redisson-jar-rw":     "redisson-rw",
@@ -46,14 +51,14 @@ var former = map[string]string{
 	"redisson-chained":    "redisson-port-chained",
 }
 
-// today returns the name today of a lock that was renamed, with the options that follow the old name.
+// today returns the name today of a lock or scenario that was renamed, with the options that follow the old name.
 func today(word string) (string, bool) {
 	name, _, _ := strings.Cut(word, "/")
 	renamed, ok := former[name]
 	return renamed + strings.TrimPrefix(word, name), ok
 }
 
-// DidYouMean returns a hint: the name today of a lock that was renamed, the nearest known word, or else the known words.
+// DidYouMean returns a hint: the name today of what was renamed, the nearest known word, or else the known words.
 func DidYouMean(word string, known []string) string {
 	if renamed, ok := today(word); ok {
 		return fmt.Sprintf("it is named %q now", renamed)

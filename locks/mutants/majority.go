@@ -26,7 +26,7 @@ func majorityLocks() []Mutant {
 			Wrong{Bug: "W-16", Scenario: "steady", Class: "double-grant"},
 			redlock.Options{Quorum: func(n, _ int) int { return n / 2 }}),
 		on("majority-of-answers", "takes the majority of those that answered for one of all",
-			Wrong{Bug: "W-17", Scenario: "partition-minority", Class: "double-grant"},
+			Wrong{Bug: "W-17", Scenario: "partition-master", Class: "double-grant"},
 			redlock.Options{Quorum: func(_, answered int) int { return answered/2 + 1 }}),
 		on("majority-no-clean-up", "leaves what a failed try has taken to its lease",
 			Wrong{Bug: "W-18", Scenario: "steady", Class: "no-progress"},
@@ -38,7 +38,7 @@ func majorityLocks() []Mutant {
 			Wrong{Bug: "C-16", Known: "node-redlock #274, #276; Redisson's RedLock (R-31)", Scenario: "slow-grant", Class: "double-grant"},
 			redlock.Options{NoValidity: true, NodeTimeout: 10 * time.Second}),
 		on("majority-sent-again", "sends again what a master did not answer, and believes the second answer",
-			Wrong{Bug: "C-17", Known: "go-redis by default, below any majority lock", Scenario: "lost-majority", Class: "evicted"},
+			Wrong{Bug: "C-17", Known: "go-redis by default, below any majority lock", Scenario: "lost-answer", Class: "evicted"},
 			redlock.Options{Ask: func(ctx context.Context, _ redlock.Op, _ int, step func() (bool, error)) (did bool, err error) {
 				for range 3 { // as a client library does by default
 					if did, err = step(); err == nil || ctx.Err() != nil {
