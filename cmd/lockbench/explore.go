@@ -26,6 +26,8 @@ func newExploreCommand() *cobra.Command {
 	var lock, seeds, part, out string
 	var all, keep bool
 	var parallel, faults, rounds int
+	var budget time.Duration
+	var resume bool
 	c := &cobra.Command{
 		Use:   "explore [SCENARIO|FILE.yaml] --lock LOCK --seeds A..B|--faults K",
 		Short: "Search the simulation for a violation, and shrink it",
@@ -38,7 +40,8 @@ folder, which ` + "`lockbench replay`" + ` can run again; results/latest points 
 With --faults K it draws nothing: it takes a small run with two clients, and tries every
 set of up to K faults at every step of a client. It prints the smallest set for each kind
 of harm. A second fault starts after the first one took effect, and a set that is violated
-gets no further fault.
+gets no further fault. --budget ends the search early and reports what is complete, and
+--resume continues a search that ended early or was killed.
 
 Ctrl-C ends the search early. explore then writes explored.json, with how many of its
 seeds were tried, and the smallest run of the first violation that it has found by then.
@@ -49,7 +52,8 @@ died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
   lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3
-  lockbench explore --faults 1 --lock set-nx`,
+  lockbench explore --faults 1 --lock set-nx
+  lockbench explore --faults 2 --lock redlock --budget 1h`,
 		Args:              wants(0, 1, "a scenario"),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -57,11 +61,14 @@ died, 64 wrong usage.`,
 				return err
 			}
 			if c.Flags().Changed("faults") {
-				x, err := sets(c, args, lock, faults, rounds, parallel)
+				x, err := sets(c, args, setsFlags{lock, part, faults, rounds, parallel, budget, resume})
 				if err != nil {
 					return err
 				}
 				return exploreSets(c, x, out)
+			}
+			if resume || budget != 0 {
+				return usagef("--resume and --budget are about sets of faults; give --faults, too")
 			}
 			if len(args) == 0 {
 				return usagef("explore wants a scenario, or --faults")
@@ -77,9 +84,11 @@ died, 64 wrong usage.`,
 	fl := c.Flags()
 	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
 	fl.StringVar(&seeds, "seeds", "", "the seeds: one number, or a range with both ends included, such as 1..200 (required)")
-	fl.StringVar(&part, "shard", "", "I/N: run part I of N of the seeds; lockbench merge adds up the parts")
+	fl.StringVar(&part, "shard", "", "I/N: run part I of N of the seeds, or of the largest sets of faults; lockbench merge adds up the parts")
 	fl.IntVar(&faults, "faults", 0, "K: try every set of up to K faults in place of seeds")
 	fl.IntVar(&rounds, "rounds", 2, "with --faults: how often each client is granted the lock before the last fault")
+	fl.DurationVar(&budget, "budget", 0, "with --faults: how long the search may take, such as 30m")
+	fl.BoolVar(&resume, "resume", false, "with --faults: continue the search whose journal, sets.jsonl, is in --out")
 	fl.BoolVar(&all, "all", false, "continue after the first violation and count all violations")
 	fl.BoolVar(&keep, "no-shrink", false, "do not shrink the violation")
 	fl.IntVar(&parallel, "parallel", 0, "how many seeds run at once (default: the number of processors)")

@@ -20,7 +20,8 @@ func newMergeCommand() *cobra.Command {
 		Long: `merge combines the shards of lockbench explore or lockbench matrix. The arguments are the
 folders of the shards, or one folder that contains all of them. merge rejects shards of
 different runs and duplicates, and lists missing and incomplete shards. It adds up the seeds of explore,
-and copies the runs of a matrix into a new folder, --out DIR.
+and copies the runs of a matrix into a new folder, --out DIR. It adds up the sets of faults of explore, and
+writes sets.json to --out DIR.
 
 Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing
 or incomplete.`,
@@ -33,6 +34,12 @@ or incomplete.`,
 			}
 			if args = dirs; campaign.Is(args[0]) {
 				return mergeCampaigns(c, args, out)
+			}
+			if sets, err := setsParts(args); sets != nil || err != nil {
+				if err != nil {
+					return err
+				}
+				return mergeSets(c, sets, out)
 			}
 			if out != "" {
 				return usagef("merge: --out is for the shards of a matrix, and %s is not one", args[0])
@@ -70,8 +77,25 @@ or incomplete.`,
 			return exitExplored(w, sum, sum.ExitCode(expected))
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "the new folder of a matrix")
+	c.Flags().StringVar(&out, "out", "", "the new folder of a matrix, or of the counts of sets")
 	return c
+}
+
+// setsParts reads the shards of a search through sets of faults. It returns nil if the first folder has another search.
+func setsParts(dirs []string) (parts []*search.SetsPart, err error) {
+	for i, dir := range dirs {
+		p, err := search.ReadSets(dir)
+		switch {
+		case err != nil:
+			return nil, err
+		case p == nil && i == 0:
+			return nil, nil
+		case p == nil:
+			return nil, fmt.Errorf("%s has no %s, which %s has", dir, search.JournalFile, dirs[0])
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // mergeCampaigns combines the shards of a matrix.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,9 @@ type point struct {
 
 // fault is an entry of the catalog: a step without its trigger.
 type fault struct {
-	text string // with NODE for each server
-	// request reports that the fault starts when a request of the client has been carried out.
-	request bool
+	Text string `json:"text"` // with NODE for each server
+	// Request reports that the fault starts when a request of the client has been carried out.
+	Request bool `json:"request,omitempty"`
 }
 
 // faults returns the catalog. Long is longer than a lease, and short is a few round trips.
@@ -52,7 +53,7 @@ func faults(long time.Duration) []fault {
 
 // at returns the text of a step of a scenario.
 func (f fault) at(p point, request int) string {
-	text := f.text
+	text := f.Text
 	if p.Event == workloads.Waiting {
 		text = strings.ReplaceAll(text, "holder", "a waiter")
 	}
@@ -65,7 +66,7 @@ func (f fault) at(p point, request int) string {
 
 // on reports whether the fault can start at an event.
 func (f fault) on(e workloads.Event) bool {
-	return !f.request || e == workloads.Acquiring || e == workloads.Releasing
+	return !f.Request || e == workloads.Acquiring || e == workloads.Releasing
 }
 
 // applicable returns the catalog for the lock's servers, with one fault for each server, and why others do not apply.
@@ -85,16 +86,19 @@ func (x Sets) applicable() (all []fault, not []string, err error) {
 		}
 	}
 	for _, f := range faults(in.Workload.TTL * 3 / 2) {
-		texts := []string{f.text}
-		if strings.Contains(f.text, "NODE") {
+		if len(x.only) > 0 && !slices.ContainsFunc(x.only, func(word string) bool { return strings.HasPrefix(f.Text, word) }) {
+			continue
+		}
+		texts := []string{f.Text}
+		if strings.Contains(f.Text, "NODE") {
 			texts = nil
 			for _, n := range nodes {
-				texts = append(texts, strings.ReplaceAll(f.text, "NODE", n))
+				texts = append(texts, strings.ReplaceAll(f.Text, "NODE", n))
 			}
 		}
 		for _, text := range texts {
-			one, event, request := fault{text, f.request}, workloads.Acquired, 0
-			if f.request {
+			one, event, request := fault{text, f.Request}, workloads.Acquired, 0
+			if f.Request {
 				event, request = workloads.Acquiring, 1
 			}
 			s, err := x.Job.Scenario.WithFaults([]string{one.at(point{Event: event, Nth: 1}, request)})

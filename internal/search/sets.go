@@ -1,9 +1,9 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -11,6 +11,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/shard"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/scenarios"
@@ -34,6 +35,8 @@ faults: none
 // Sets is a search through all sets of faults of a small run, in the order of their size. It draws nothing.
 //
 //	run without faults ── its points ──▶ every fault at every point ── the points after it ──▶ every second fault ...
+//
+// The result does not depend on how many processes run, on shards, or on interruptions.
 type Sets struct {
 	// Job is the small run with one lock in the simulation, without faults.
 	Job *run.Job
@@ -41,12 +44,33 @@ type Sets struct {
 	Size int
 	// Rounds is how often each client is granted the lock before the points end.
 	Rounds int
+	// Shard is the part of the sets of the largest size that this search tries. It tries all smaller sets.
+	Shard shard.Shard
+	// Budget is how long the search may take. 0: as long as it takes.
+	Budget time.Duration
+	// Journal is the file that receives what each set shows, as soon as it has run. Empty: none. Resume takes the sets in
+	// the file from it.
+	Journal string
+	Resume  bool
 	// Command starts a process that serves [ServeSets].
 	Command  []string
 	Parallel int // how many processes; 0: one for each processor
 	Again    string
-	// Tell, if not nil, receives the progress.
-	Tell func(SetsFound)
+	// Tell, if not nil, receives the progress, and Begins how long the next size will take at most.
+	Tell   func(SetsFound)
+	Begins func(Estimate)
+
+	// full also tries the sets that the search leaves out as reductions, and only limits the catalog, for tests.
+	full bool
+	only []string
+}
+
+// Estimate is how many sets with a number of faults there are, and how long they will take.
+type Estimate struct {
+	Faults, Sets int
+	// Guessed reports that the points of the smaller sets are not known yet.
+	Guessed bool
+	Takes   time.Duration
 }
 
 // input returns the input of a small run.
@@ -56,190 +80,199 @@ func (x Sets) input(s *scenarios.Scenario) trial.Input {
 	return in
 }
 
-// tried is a set that has run, and the points at which a further fault can start.
-type tried struct {
-	faults []string
-	points []point
-}
-
-// branch are the sets that add one fault to a set at one point. A fault in the middle of an operation is tried at each
-// request of it, as many as there are.
-type branch struct {
-	before tried
-	at     point
-	fault  fault
-}
+// errBudget is the cause of the end of a context.
+var errBudget = errors.New("the budget is used up")
 
 // Run searches. When ctx ends, it returns the result so far.
 func (x Sets) Run(ctx context.Context) (*SetsFound, error) {
 	started := time.Now()
+	if x.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, x.Budget, errBudget)
+		defer cancel()
+	}
 	all, not, err := x.applicable()
 	if err != nil {
 		return nil, err
 	}
-	out := &SetsFound{Sets: 1, Lock: x.Job.Scenario.Locks[0].Name, Size: x.Size, Rounds: x.Rounds, Again: x.Again, NotApplied: not}
+	h := x.header(all, not)
+	j, err := openJournal(x.Journal, h, x.Resume)
+	if err != nil {
+		return nil, err
+	}
+	defer j.close()
 	parallel := x.Parallel
 	if parallel <= 0 {
 		parallel = runtime.NumCPU()
 	}
+	out := h.found()
 	pool := newPool(x.Command, parallel)
-	defer pool.close()
+	defer func() {
+		pool.close()
+		out.Elapsed, out.Processor = time.Since(started), time.Duration(pool.processor.Load())
+	}()
 	level := []tried{{}}
+	var took time.Duration // of one set
 	for size := 0; size <= x.Size && ctx.Err() == nil; size++ {
-		var branches []branch
-		points := 0
-		if size == 0 {
-			branches = []branch{{}}
+		if x.Begins != nil && size > 0 {
+			x.estimate(h, level, size, took/time.Duration(parallel))
 		}
-		for _, t := range level {
-			points += len(t.points)
-			for _, p := range t.points {
-				for _, f := range all {
-					if f.on(p.Event) {
-						branches = append(branches, branch{t, p, f})
-					}
-				}
-			}
-		}
-		if level, err = x.level(ctx, pool, out, size, points, branches); err != nil {
+		began := time.Now()
+		if level, err = x.level(ctx, pool, j, out, size, level); err != nil {
 			return nil, err
 		}
-		out.ElapsedS = time.Since(started).Seconds()
 		if l := out.Levels[size]; size == 0 && l.Complete && l.Violated+l.Unknown+l.NotRun > 0 {
-			return out, nil // the lock is wrong without faults, or cannot run
+			return out, j.err // the lock is wrong without faults, or cannot run
+		}
+		if size > 0 {
+			took = time.Since(began) * time.Duration(parallel) / time.Duration(max(out.Levels[size].Sets, 1))
+		} else if took, err = x.clock(ctx, pool); err != nil {
+			break
 		}
 	}
 	out.Interrupted = ctx.Err() != nil
-	return out, nil
+	out.OutOfBudget = errors.Is(context.Cause(ctx), errBudget)
+	return out, j.err
 }
 
-// level runs all sets of one size. It returns the sets that showed nothing, in order, or an error if the simulation does
-// not support the lock.
-func (x Sets) level(ctx context.Context, pool *pool, out *SetsFound, size, points int, branches []branch) ([]tried, error) {
-	results := make([][]ran, len(branches))
-	var mu sync.Mutex
-	done := 0
-	out.Levels = append(out.Levels, Level{Faults: size, Points: points})
-	started, before := time.Now(), out.ElapsedS
-	type numbered struct {
-		i int
-		branch
+// clock returns how long the small run takes in a process that has run others.
+func (x Sets) clock(ctx context.Context, pool *pool) (time.Duration, error) {
+	if x.Begins == nil {
+		return 0, nil
 	}
-	each := func(yield func(numbered) bool) {
-		for i, b := range branches {
-			if !yield(numbered{i, b}) {
+	const runs = 5
+	began := time.Now()
+	for range runs {
+		if _, err := pool.try(ctx, setJob{Input: x.input(x.Job.Scenario), Rounds: x.Rounds}); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began) / runs, nil
+}
+
+// estimate announces the sets of a size and of those after it.
+func (x Sets) estimate(h setsHeader, level []tried, size int, took time.Duration) {
+	n := h.count(level)
+	singles := n
+	for k := size; k <= x.Size; k++ {
+		if k > size {
+			// A further fault starts after the others, so about half of the points are left.
+			n *= max(singles/(1+k-size), 1)
+		}
+		part := (n + max(x.Shard.N, 1) - 1) / max(x.Shard.N, 1)
+		if k < x.Size {
+			part = n
+		}
+		x.Begins(Estimate{Faults: k, Sets: part, Guessed: k > size, Takes: time.Duration(part) * took})
+	}
+}
+
+// level runs all sets of one size. It returns the sets that get further faults, in order, or an error if the simulation does
+// not support the lock.
+func (x Sets) level(ctx context.Context, pool *pool, j *journal, out *SetsFound, size int, level []tried) ([]tried, error) {
+	h := j.header
+	t := h.tally(out, size, level)
+	var mu sync.Mutex
+	waiting := map[int]ranBranch{} // behind a branch that has not run yet
+	next, order := 0, []int{}
+	mine := func(yield func(branch) bool) {
+		for b := range h.branches(level, size) {
+			if !h.has(size, b.n) {
+				continue
+			}
+			mu.Lock()
+			order = append(order, b.n)
+			mu.Unlock()
+			if !yield(b) {
 				return
 			}
 		}
 	}
-	run.Each(ctx, each, pool.size, func(ctx context.Context, b numbered) bool {
-		sets := x.branch(ctx, pool, b.branch, size)
+	var unsupported error
+	run.Each(ctx, mine, pool.size, func(ctx context.Context, b branch) bool {
+		sets, known := j.have(size, b.n)
+		if !known {
+			sets = x.branch(ctx, pool, b, size)
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if ctx.Err() != nil {
+		for _, s := range sets {
+			if s.unsupported != nil {
+				unsupported = s.unsupported
+				return false
+			}
+		}
+		if ctx.Err() != nil && !known {
 			return false
 		}
-		results[b.i] = sets
-		done++
-		if x.Tell != nil {
-			l := &out.Levels[size]
-			l.Ran += len(sets)
-			for _, r := range sets {
-				if r.outcome.Verdict == scenarios.Violated {
-					l.Violated++
-				}
+		if !known {
+			j.write(size, b.n, sets)
+		}
+		waiting[b.n] = ranBranch{b, sets}
+		for next < len(order) {
+			r, ok := waiting[order[next]]
+			if !ok {
+				break
 			}
-			l.Sets = l.Ran + len(branches) - done // at least
-			out.ElapsedS = before + time.Since(started).Seconds()
+			t.add(r.branch, r.sets)
+			delete(waiting, order[next])
+			next++
+		}
+		if x.Tell != nil {
 			x.Tell(*out)
 		}
-		return true
+		return j.err == nil
 	})
-	l := Level{Faults: size, Points: points, Complete: done == len(branches), Shown: map[string]int{}, Kinds: map[string]map[string]int{}}
-	sums := map[string]bool{}
-	var next []tried
-	var smallest []Set
-	for _, sets := range results {
-		for _, r := range sets {
-			l.Sets++
-			if errors.As(r.err, new(world.Unsupported)) {
-				return nil, r.err
-			}
-			if r.err != nil {
-				l.NotRun++
-				addReason(&l.Reasons, Reason{Why: r.err.Error(), Seeds: 1})
-				continue
-			}
-			l.Ran++
-			sums[r.outcome.Sum] = true
-			switch o := r.outcome; o.Verdict {
-			case scenarios.Violated:
-				l.Violated++
-				s := Set{r.faults, o.Finding.Rule, o.Class, o.Finding.Text, "", r.input}
-				l.Shown[s.Shows()]++
-				if l.Kinds[s.Kind()] == nil {
-					l.Kinds[s.Kind()] = map[string]int{}
-				}
-				l.Kinds[s.Kind()][s.Shows()]++
-				same := func(have Set) bool { return have.Shows() == s.Shows() && have.Kind() == s.Kind() }
-				if !slices.ContainsFunc(out.Smallest, same) && !slices.ContainsFunc(smallest, same) {
-					smallest = append(smallest, s)
-				}
-			case scenarios.Unknown:
-				l.Unknown++
-				addReason(&l.Reasons, Reason{Why: o.Why, Seeds: 1})
-			default:
-				next = append(next, tried{r.faults, r.points})
-			}
-		}
+	if unsupported != nil {
+		return nil, unsupported
 	}
-	l.Distinct = len(sums)
-	out.Levels[size] = l
-	out.Smallest = append(out.Smallest, smallest...)
-	return next, nil
+	for _, n := range slices.Sorted(maps.Keys(waiting)) {
+		t.add(waiting[n].branch, waiting[n].sets)
+	}
+	t.end()
+	return t.next, nil
 }
 
-// ran is one set that was tried.
-type ran struct {
-	faults  []string
-	input   trial.Input
-	outcome *outcome
-	points  []point
-	err     error // why it did not run
+// ranBranch is a branch and what its sets show.
+type ranBranch struct {
+	branch branch
+	sets   []setRan
 }
 
 // branch tries the sets of a branch.
-func (x Sets) branch(ctx context.Context, pool *pool, b branch, size int) (sets []ran) {
+func (x Sets) branch(ctx context.Context, pool *pool, b branch, size int) (sets []setRan) {
 	const requestsMax = 50
 	for request := 0; request <= requestsMax && ctx.Err() == nil; request++ {
-		if b.fault.request && request == 0 {
+		if b.fault.Request && request == 0 {
 			continue
 		}
-		r := ran{faults: slices.Clone(b.before.faults)}
-		scenario := x.Job.Scenario
+		scenario, err := x.Job.Scenario, error(nil)
 		if size > 0 {
-			r.faults = append(r.faults, b.fault.at(b.at, request))
-			var err error
-			if scenario, err = scenario.WithFaults(r.faults); err != nil {
-				return append(sets, ran{faults: r.faults, err: err})
-			}
+			scenario, err = scenario.WithFaults(b.faults(request))
 		}
-		r.input = x.input(scenario)
-		answer, err := pool.try(ctx, setJob{Input: r.input, Rounds: x.Rounds, Faults: size})
+		if err != nil {
+			return append(sets, setRan{Request: request, Error: err.Error()})
+		}
+		answer, err := pool.try(ctx, setJob{Input: x.input(scenario), Rounds: x.Rounds, Faults: size, All: x.full})
+		r := setRan{Request: request, Points: answer.Points}
 		switch {
 		case err != nil:
-			r.err = err
+			r.Error = err.Error()
 		case answer.Unsupported != "":
-			r.err = world.Unsupportedf("%s", answer.Unsupported)
+			r.unsupported = world.Unsupportedf("%s", answer.Unsupported)
 		case answer.Error != "":
-			r.err = errors.New(answer.Error)
+			r.Error = answer.Error
 		case answer.Missed != "":
 			// The operation has fewer requests, or an earlier fault has removed the point.
 			return sets
+		default:
+			r.shown(answer.Outcome)
 		}
-		r.outcome, r.points = cmp.Or(answer.Outcome, &outcome{}), answer.Points
+		if size == x.Size {
+			r.Points = nil
+		}
 		sets = append(sets, r)
-		if !b.fault.request || err != nil {
+		if !b.fault.Request || r.Error != "" {
 			break
 		}
 	}
@@ -254,7 +287,7 @@ func (x Sets) Keep(ctx context.Context, s *Set, out string) (story *report.Count
 	if err != nil {
 		return nil, err
 	}
-	job, err := x.Job.Only(ctx, s.input)
+	job, err := x.Job.Only(ctx, x.input(scenario))
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func BenchmarkSets(b *testing.B) {
 			for n < b.N {
 				for _, p := range first.Points {
 					for _, f := range all {
-						if !f.on(p.Event) || f.request || n >= b.N {
+						if !f.on(p.Event) || f.Request || n >= b.N {
 							continue
 						}
 						s, err := x.Job.Scenario.WithFaults([]string{f.at(p, 0)})

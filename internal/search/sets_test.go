@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/shard"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
@@ -55,7 +58,7 @@ func TestOneFaultBreaksSetNX(t *testing.T) {
 		if got[i], err = x.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got[i].ElapsedS = 0
+		got[i].Elapsed, got[i].Processor = 0, 0
 	}
 	if !reflect.DeepEqual(got[0], got[1]) {
 		t.Errorf("two searches differ:\n%+v\n%+v", got[0], got[1])
@@ -168,6 +171,123 @@ func TestSetsKeepTheirEvents(t *testing.T) {
 				t.Errorf("%s, %s: the kept history differs from the written one (-read +kept):\n%.2000s", lock, fault, diff)
 			}
 		}
+	}
+}
+
+// fewSets returns a search through pairs of one kind of fault.
+func fewSets(t *testing.T) Sets {
+	t.Helper()
+	x := setsOf(t, "set-nx", "single", role("sets"))
+	x.Size, x.only = 2, []string{"kill: NODE, data: lost"}
+	return x
+}
+
+// found returns the result of a search, and its file.
+func found(t *testing.T, x Sets) (*SetsFound, string) {
+	t.Helper()
+	got, err := x.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, written(t, got)
+}
+
+func written(t *testing.T, got *SetsFound) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), SetsFile)
+	if err := got.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Four shards and merge, and a search that was killed and continues, have the result of one search, byte for byte.
+func TestSetsInParts(t *testing.T) {
+	x := fewSets(t)
+	x.Journal = filepath.Join(t.TempDir(), JournalFile)
+	whole, want := found(t, x)
+	if l := whole.Levels[2]; !l.Complete || l.Ran < 20 || len(whole.Smallest) == 0 {
+		t.Fatalf("the whole search: %+v", whole)
+	}
+
+	// The process was killed while it wrote a line.
+	journal, err := os.ReadFile(x.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Resume = true
+	for _, left := range []int{len(journal) / 3, len(journal) / 2, len(journal) - 1, len(journal)} {
+		if err := os.WriteFile(x.Journal, journal[:left], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := found(t, x); got != want {
+			t.Errorf("continued after %d of %d bytes: %s\nwant %s", left, len(journal), got, want)
+		}
+	}
+	other := x
+	other.Rounds = 2
+	if _, err := other.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "another search") {
+		t.Errorf("the journal of another search: %v", err)
+	}
+
+	const shards = 4
+	var parts []*SetsPart
+	tried := 0
+	for i := range shards {
+		x := fewSets(t)
+		x.Shard, x.Journal = shard.Shard{I: i + 1, N: shards}, filepath.Join(t.TempDir(), JournalFile)
+		got, _ := found(t, x)
+		if !got.Whole() {
+			t.Errorf("shard %d is incomplete: %+v", i+1, got.Levels)
+		}
+		tried += got.Levels[2].Tried
+		p, err := ReadSets(filepath.Dir(x.Journal))
+		if err != nil || p.Incomplete() != "" {
+			t.Fatalf("shard %d: %v, incomplete %q", i+1, err, p.Incomplete())
+		}
+		parts = append(parts, p)
+	}
+	if tried != whole.Levels[2].Tried {
+		t.Errorf("the shards tried %d pairs, want %d", tried, whole.Levels[2].Tried)
+	}
+	sum, missing, err := MergeSets(parts)
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("merge: missing %v, %v", missing, err)
+	}
+	if got := written(t, sum); got != want {
+		t.Errorf("merged: %s\nwant %s", got, want)
+	}
+	sum, missing, err = MergeSets(parts[1:])
+	if code, why := sum.ExitCode(); err != nil || !slices.Equal(missing, []int{1}) || code != report.ExitUnknown {
+		t.Errorf("without shard 1: missing %v, exit code %d (%s), %v", missing, code, why, err)
+	}
+}
+
+// A search whose budget ends says what is complete.
+func TestSetsBudget(t *testing.T) {
+	x := fewSets(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var estimates []Estimate
+	x.Begins = func(e Estimate) { estimates = append(estimates, e) }
+	x.Tell = func(f SetsFound) {
+		if len(f.Levels) == 3 && f.Levels[2].Ran > 5 {
+			cancel(errBudget)
+		}
+	}
+	got, err := x.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, why := got.ExitCode()
+	if !got.OutOfBudget || code != report.ExitUnknown || !strings.Contains(why, "all single faults and ") || !strings.HasSuffix(why, " % of the pairs") {
+		t.Errorf("exit code %d: %s", code, why)
+	}
+	if len(estimates) != 3 || estimates[0].Sets != got.Levels[1].Starts || !estimates[1].Guessed || estimates[2].Guessed || estimates[2].Sets != got.Levels[2].Starts {
+		t.Errorf("estimates %+v of %+v", estimates, got.Levels)
 	}
 }
 

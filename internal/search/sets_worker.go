@@ -31,6 +31,8 @@ type setJob struct {
 	Input  trial.Input `json:"input"`
 	Rounds int         `json:"rounds"`
 	Faults int         `json:"faults"`
+	// All returns the points before the last fault, too.
+	All bool `json:"all,omitempty"`
 	// Collect empties the pools of libraries before the set. Libraries keep timers in pools of the process, and a timer of
 	// one bubble must not be used in another.
 	Collect bool `json:"collect,omitempty"`
@@ -133,7 +135,9 @@ func (t *taken) TakeEvent(e history.Event)      { t.events = append(t.events, e)
 func points(h *history.History, job setJob) []point {
 	from := -1
 	for _, f := range h.Faults {
-		from = max(from, f.Bites)
+		if !job.All {
+			from = max(from, f.Bites)
+		}
 	}
 	seen := map[point]int{}
 	granted := map[string]bool{}
@@ -192,6 +196,7 @@ type pool struct {
 	idle    chan *worker // nil: a process is to be started
 	// ran and died count the sets, and the sets that a process failed after it had run others. See careful.
 	ran, died atomic.Int64
+	processor atomic.Int64 // the processor time of the processes that have ended, in nanoseconds
 }
 
 // worker is a process that runs sets.
@@ -231,18 +236,25 @@ func (p *pool) start() (*worker, error) {
 }
 
 // end ends a process at once.
-func (w *worker) end() {
+func (p *pool) end(w *worker) {
 	if w == nil {
 		return
 	}
+	w.kill()
+	_ = w.cmd.Wait() // it was killed
+	if state := w.cmd.ProcessState; state != nil {
+		p.processor.Add(int64(state.UserTime() + state.SystemTime()))
+	}
+}
+
+func (w *worker) kill() {
 	_ = w.in.Close()
 	_ = w.cmd.Process.Kill()
-	_ = w.cmd.Wait() // it was killed
 }
 
 func (p *pool) close() {
 	for range p.size {
-		(<-p.idle).end()
+		p.end(<-p.idle)
 	}
 }
 
@@ -272,7 +284,10 @@ func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error
 			w.sets++
 			return answer, nil
 		}
-		w.end()
+		p.end(w)
+		if log := strings.TrimSpace(w.log.String()); err != nil && log != "" {
+			err = fmt.Errorf("%w: %.300s", err, log)
+		}
 		again := w.sets > 0 && ctx.Err() == nil
 		w = nil
 		if !again {
@@ -295,15 +310,14 @@ func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err err
 	limit := time.NewTimer(setLimit)
 	defer limit.Stop()
 	give := func(why error) (setAnswer, error) {
-		w.end()
+		w.kill()
 		<-answered // the process has ended
 		return setAnswer{}, why
 	}
 	select {
 	case err = <-answered:
 		if err != nil {
-			w.end()
-			err = fmt.Errorf("the process that ran the set ended: %.300s", strings.TrimSpace(w.log.String()))
+			err = errors.New("the process that ran the set ended")
 		}
 		return answer, err
 	case <-ctx.Done():
