@@ -59,7 +59,6 @@ func Rules() []Rule {
 	return []Rule{
 		{"two-holders", Exclusion, held, true, "A client was granted the lock while another client worked under it."},
 		{"reader-and-writer", Exclusion, held, true, "A reader and a writer of different owners worked at the same time."},
-		{"too-many-permits", Exclusion, held, true, "More permits of a semaphore were held than there are."},
 
 		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold; or another client was granted the lock during the refused release, within that lease."},
 		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},

@@ -58,9 +58,6 @@ func TestCrowdAgainstPairs(t *testing.T) {
 		if i%2 == 0 {
 			h = wide(r)
 		}
-		if h.Header.Model.Has(history.Semaphore) {
-			continue
-		}
 		for _, release := range []Release{Ended, Strict} {
 			l := newLedger(h, Options{Release: release})
 			got, want := holders(l), pairs(l)

@@ -37,9 +37,6 @@ func exclusion(l *ledger, _ Report) Result {
 }
 
 func holders(l *ledger) Result {
-	if l.h.Header.Model.Has(history.Semaphore) {
-		return l.permits()
-	}
 	s := overlaps{ledger: l, found: map[*hold.Hold]overlap{}, open: map[*hold.Hold]overlap{}}
 	for _, k := range l.Keys {
 		s.key(k)

@@ -127,29 +127,3 @@ func TestFindingsHaveRules(t *testing.T) {
 		}
 	}
 }
-
-// For a semaphore, exclusion counts permits and no other check applies. So the history of a semaphore is never valid,
-// and the other checks report that they do not judge it.
-func TestSemaphoreIsNeverValid(t *testing.T) {
-	h, o, err := parse("header {\"model\":\"semaphore\",\"permits\":1}\n0.000 c1 acquire a\n0.001 c1 ok\n0.002 c2 acquire a\n0.003 c2 fail taken strict=true\n" +
-		"0.004 c1 release\n0.005 c1 ok\n0.006 c1 release\n0.007 c1 ok\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Judge(h, o)
-	if r.Verdict != Unknown || !strings.Contains(r.Why(), "nothing else is judged of a semaphore") {
-		t.Errorf("judged %s, %q; expected unknown", r.Verdict, r.Why())
-	}
-	for _, c := range r.Checks {
-		if silent := c.Name == "exclusion" || c.Name == "harness"; silent != (c.Note == "") {
-			t.Errorf("%s says %q; want a note that it does not judge semaphores: %t", c.Name, c.Note, !silent)
-		}
-	}
-}
-
-func TestSemaphoreWithoutPermits(t *testing.T) {
-	h := &history.History{Header: history.Header{Model: history.Model{history.Semaphore}}}
-	if r := alone(Exclusion, h, Options{}); r.Verdict != Unknown || r.Why == "" {
-		t.Errorf("judged %s, %q; expected unknown, because the number of permits is unknown", r.Verdict, r.Why)
-	}
-}

@@ -70,7 +70,7 @@ func ruleOf(f Finding) string {
 
 // stays are the rules whose findings remain unchanged.
 var stays = []string{
-	"two-holders", "reader-and-writer", "too-many-permits",
+	"two-holders", "reader-and-writer",
 	"evicted", "granted-dead", "released-twice", "refused-though-free",
 	"lost-update", "stale-write",
 	"token-repeated",
@@ -82,7 +82,7 @@ var stays = []string{
 func persists(f Finding, after Result) bool {
 	return slices.ContainsFunc(after.Findings, func(x Finding) bool {
 		switch f.Rule {
-		case "two-holders", "reader-and-writer", "too-many-permits":
+		case "two-holders", "reader-and-writer":
 			// The second session of the finding is the one that works longest, which may change.
 			return x.Event == f.Event && x.Class >= f.Class
 		case "released-without-holding":
@@ -126,9 +126,6 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 	switch f.Rule {
 	case "two-holders", "reader-and-writer":
 		return endsEarlier(last, named) || milder(h, last, named)
-	case "too-many-permits":
-		// The finding names one of the earlier holders, but all of them held permits.
-		return endsEarlier(last, beside) || milder(h, last, beside)
 	case "evicted":
 		// The result of a check that was under way may show that the client knew of its loss.
 		return endsEarlier(last, named)

@@ -143,7 +143,7 @@ var simplifications = []func(*history.Event) bool{
 	func(e *history.Event) bool { was := e.Mode; e.Mode = 0; return was != 0 },
 	func(e *history.Event) bool {
 		plain := *e
-		plain.Owner, plain.Keys, plain.Permits, plain.Node, plain.Lease, plain.Renewed = "", nil, nil, "", 0, false
+		plain.Owner, plain.Keys, plain.Node, plain.Lease, plain.Renewed = "", nil, "", 0, false
 		was := e.Process >= 0 && !reflect.DeepEqual(plain, *e)
 		if was {
 			*e = plain

@@ -27,7 +27,6 @@ import (
 //	no-progress, lost-wake-up The reason is that of refused-though-free.
 //	lost-update, stale-write  In 5, 4, 3, the finding about 3 names 4 and not 5. If the write of 4 is unknown,
 //	                          it names 5.
-//	too-many-permits          The finding names two of all holders.
 //	not-linearizable          The reason is that of refused-though-free. Also, a history with many unknown answers
 //	                          is not searched.
 //	handed-over-early         If two clients died during their leases, the finding names one of them.

@@ -128,9 +128,6 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	if len(h.Sessions) == 0 {
 		return errors.New("draw: no client asked for a lock")
 	}
-	if h.Header.Model.Has(history.Semaphore) {
-		return errors.New("draw: there is no drawing of a semaphore")
-	}
 	l := newLedger(h, o)
 	f.Event = h.Position(f.Event)
 	k := l.callsOf(f, true)

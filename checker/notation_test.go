@@ -71,7 +71,6 @@ func (n *notes) words(e *history.Event) []string {
 		add(e.Key != "", "%s", e.Key)
 		add(len(e.Keys) > 0, "keys=%s", strings.Join(e.Keys, ","))
 		add(e.Owner != "", "owner=%s", e.Owner)
-		add(e.Permits != nil, "permits=%d", orZero(e.Permits))
 		add(e.Mode == locks.Shared, "mode=shared")
 		add(e.TTL > 0, "ttl=%s", e.TTL)
 		add(e.Wait > 0, "wait=%s", e.Wait)

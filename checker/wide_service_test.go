@@ -28,10 +28,6 @@ func (s *wideSession) keys() []string {
 	return s.asked.Keys
 }
 
-func (s *wideSession) permits() int {
-	return max(1, orZero(s.asked.Permits))
-}
-
 func (v *wideService) holds(s *wideSession, now time.Duration) bool {
 	return slices.ContainsFunc(v.all, func(h wideHold) bool { return h.of == s && now < h.until })
 }
@@ -48,20 +44,15 @@ func (v *wideService) since(s *wideSession) time.Duration {
 // fits reports whether a session may hold together with the current holders.
 func (v *wideService) fits(s *wideSession, header history.Header, now time.Duration) bool {
 	for _, key := range s.keys() {
-		permits := s.permits()
 		for _, h := range v.all {
 			if now >= h.until || !slices.Contains(h.of.keys(), key) {
 				continue
 			}
-			permits += h.of.permits()
 			readers := s.asked.Mode == locks.Shared && h.of.asked.Mode == locks.Shared
 			again := header.Model.Has(history.Reentrant) && s.owner == h.of.owner
-			if !header.Model.Has(history.Semaphore) && !readers && !again {
+			if !readers && !again {
 				return false
 			}
-		}
-		if header.Model.Has(history.Semaphore) && permits > header.Permits {
-			return false
 		}
 	}
 	return true

@@ -10,7 +10,7 @@ import (
 	"lockbench/locks"
 )
 
-// wide draws a history that uses the whole format: all models, owners with several sessions, several keys and permits, leases
+// wide draws a history that uses the whole format: all models, owners with several sessions, several keys, leases
 // that end, are renewed, or do not end, concurrent calls, notices of losses, deaths, pauses, faults on servers, and facts of
 // probes. The lock keeps its state in a wideService and mostly answers correctly. The rate of wrong answers is drawn once
 // for each history, so that many histories are valid and many are not.
@@ -77,11 +77,9 @@ func newWide(r *rand.Rand) *wideRun {
 		h.Model = history.Model{history.Mutex, history.Reentrant}
 	case 4, 5:
 		h.Model = history.Model{history.RW}
-	case 6:
-		h.Model, h.Permits = history.Model{history.Semaphore}, 1+g.pick(3)
-	case 7: // no word, which means mutex
+	case 6, 7: // no word, which means mutex
 	}
-	if !h.Model.Has(history.Semaphore) && !h.Model.Has(history.RW) && g.odds(4) {
+	if !h.Model.Has(history.RW) && g.odds(4) {
 		h.Model = append(h.Model, history.Fenced)
 	}
 	h.Claims = locks.Claims{Strict: g.odds(2), Fair: g.odds(4), Renewed: g.odds(4), Fenced: h.Model.Has(history.Fenced) || g.odds(8)}
@@ -222,9 +220,6 @@ func (g *wideRun) ask(c *wideClient) {
 	}
 	if g.header.Model.Has(history.RW) && g.odds(2) {
 		e.Mode = locks.Shared
-	}
-	if g.header.Permits > 1 {
-		e.Permits = new(1 + g.pick(g.header.Permits))
 	}
 	if g.leases[g.pick(len(g.leases))] == "bounded" {
 		e.TTL = one[time.Duration](g, 300, 1000, 2000, 10_000) * time.Millisecond

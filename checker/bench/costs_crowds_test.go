@@ -9,16 +9,6 @@ import (
 	"lockbench/locks"
 )
 
-func permits(s *script, n int) {
-	s.header.Model, s.header.Permits = history.Model{history.Semaphore}, clients
-	for i := range n / 4 {
-		s.take(i%clients, id(i), "a", 0)
-		if i >= clients-1 {
-			s.done((i+1)%clients, history.Release, id(i-clients+1))
-		}
-	}
-}
-
 func waiters(s *script, n int) {
 	n /= 4
 	for i := range n {

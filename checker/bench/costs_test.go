@@ -54,7 +54,6 @@ func costs() []Cost {
 		{name: "sleepers", what: "as many holders at once that sleep past their leases", verdict: checker.Violated, make: sleepers},
 		{name: "holders", what: "as many holders at once where one may hold, all of which write", verdict: checker.Violated, make: holders},
 		{name: "undone", what: "writers under a holder that writes first and holds to the end", verdict: checker.Violated, make: undone},
-		{name: "permits", what: "a semaphore that is full, of whose answers nothing else is judged", verdict: checker.Unknown, make: permits},
 		{name: "waiters", what: "as many waiters at once", make: waiters},
 		{name: "queued", what: "a hundred at once in a fair queue, each seen there", make: queued},
 		{name: "undetermined", what: "waiters that do not say until when their leases run, as many at once", verdict: checker.Unknown, make: undetermined},

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,7 +39,7 @@ of :index, or of the lines if there is no :index; :time does not order them.
   owner-mutex     one holder at a time, and only the holder may release (the default)
   mutex           the same; a Jepsen history is rejected if a process releases the lock
                   without holding it, unless that release failed
-  reentrant, rw, fenced, semaphore=N, or several separated by commas: rw,fenced
+  reentrant, rw, fenced, or several separated by commas: rw,fenced
 
 check keeps the whole history in memory. It judges a history that is still being written
 up to its last complete line.
@@ -48,7 +47,7 @@ up to its last complete line.
 Exit codes: 0 valid, 1 violated, 2 unknown (also if a run ended before the lock began),
 3 a file could not be read or is not a history, 64 wrong usage.`,
 		Example: "  lockbench check results/latest\n  lockbench check results/latest/set-nx --json\n" +
-			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model semaphore=2",
+			"  lockbench check mine.jsonl --release strict\n  zcat store/history.edn.gz | lockbench check - --model rw",
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := j.parse(); err != nil {
 				return err
@@ -84,7 +83,7 @@ type judge struct {
 const ownerMutex = "owner-mutex"
 
 // models are the values of --model.
-var models = []string{ownerMutex, history.Mutex, history.Reentrant, history.RW, history.Fenced, history.Semaphore}
+var models = []string{ownerMutex, history.Mutex, history.Reentrant, history.RW, history.Fenced}
 
 // parse parses the flags.
 func (j *judge) parse() error {
@@ -97,25 +96,17 @@ func (j *judge) parse() error {
 		return nil
 	}
 	for word := range strings.SplitSeq(j.model, ",") {
-		name, number, numbered := strings.Cut(word, "=")
-		permits, err := strconv.Atoi(number)
 		switch {
-		case !slices.Contains(models, name):
-			return usagef("--model: %q is not a model; %s", name, didYouMean(name, models))
-		case name == history.Semaphore && (err != nil || permits < 1):
-			return usagef("--model: %q does not say how many permits there are; try semaphore=2", word)
-		case name == history.Semaphore:
-			j.open.Permits = permits
-		case numbered:
-			return usagef("--model: %q has a number, and only a semaphore has one; try %s", word, name)
-		case name == history.Mutex && j.model != name:
-			return usagef("--model: %s stands alone, and %q has more", name, j.model)
-		case name == history.Mutex:
+		case !slices.Contains(models, word):
+			return usagef("--model: %q is not a model; %s", word, didYouMean(word, models))
+		case word == history.Mutex && j.model != word:
+			return usagef("--model: %s stands alone, and %q has more", word, j.model)
+		case word == history.Mutex:
 			j.anyReleases = true
-		case name == ownerMutex:
-			name = history.Mutex
+		case word == ownerMutex:
+			word = history.Mutex
 		}
-		j.open.Model = append(j.open.Model, name)
+		j.open.Model = append(j.open.Model, word)
 	}
 	return nil
 }
@@ -192,7 +183,7 @@ func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error
 		l, err = report.JudgeHistory(file, opened.Own, j.options)
 		return l, opened.Own.Warnings, err
 	}
-	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.open.Permits, j.anyReleases)
+	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.anyReleases)
 	if err != nil {
 		return l, nil, fmt.Errorf("check %s: %w", file, err)
 	}

@@ -111,7 +111,6 @@ type Event struct {
 	Resource    string         `json:"resource,omitempty"`    // read, write: plain, or fenced if it refuses old tokens
 	Owner       string         `json:"owner,omitempty"`       // acquire: the thread of the client
 	Keys        []string       `json:"keys,omitempty"`        // acquire: the names, if it is about several
-	Permits     *int           `json:"permits,omitempty"`     // acquire: how many permits of a semaphore; absent: 1
 	Lease       time.Duration  `json:"lease,omitempty"`       // acquire ok: the length of a lease that the library renews
 	Renewed     bool           `json:"renewed,omitempty"`     // acquire ok: the library renews the lease
 	Node        string         `json:"node,omitempty"`        // acquire ok: the server that granted, several joined by commas
@@ -127,12 +126,4 @@ type Event struct {
 	Text  string `json:"-"` // nemesis: what the fault acts on, in words; it is written as the value
 	Facts *Facts `json:"-"` // probe
 	Error string `json:"-"`
-}
-
-// permits are how many permits an acquire asks for.
-func (e *Event) permits() int {
-	if e.Permits == nil {
-		return 1
-	}
-	return *e.Permits
 }

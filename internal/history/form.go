@@ -124,8 +124,5 @@ func checkNumbers(e *Event, line int) *Malformed {
 			return wrong(e, line, "negative", "has %s %d; expected 0 or more%s", n.name, n.of, n.unit)
 		}
 	}
-	if e.permits() < 1 {
-		return wrong(e, line, "permits", "has permits %d; expected 1 or more", e.permits())
-	}
 	return nil
 }

@@ -17,7 +17,7 @@ func FuzzRead(f *testing.F) {
 		"{\"process\":0,\"type\":\"ok\",\"f\":\"acquire\",\"session\":\"s\",\"until\":5e9}\n"))
 	f.Add([]byte("{\"lockbench\":\"history/1\"}\n" +
 		"{\"process\":\"probe\",\"type\":\"info\",\"f\":\"probe\",\"facts\":{\"a\":[1.5,{\"b\":\"\\u00e9\"}]},\"x\":[[]]}\n"))
-	f.Add([]byte("{\"lockbench\":\"history/1\",\"model\":[\"fenced\"],\"permits\":2}\n{\"process\":\"nemesis\",\"type\":\"in"))
+	f.Add([]byte("{\"lockbench\":\"history/1\",\"model\":[\"fenced\"]}\n{\"process\":\"nemesis\",\"type\":\"in"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		historytest.BoundedMemory(t, len(data), func() { _, _ = history.Read(bytes.NewReader(data)) })
 		h, err := history.Read(bytes.NewReader(data))

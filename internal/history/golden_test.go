@@ -68,7 +68,7 @@ func eachKind() []Event {
 		}),
 		client(Invoke, Acquire, func(e *Event) {
 			e.Process, e.Mode = 472006, locks.Shared
-			e.Owner, e.Keys, e.Permits = "owner-3", []string{"a", "b<c>"}, new(2)
+			e.Owner, e.Keys = "owner-3", []string{"a", "b<c>"}
 		}),
 		client(Invoke, Check, nil),
 		client(OK, Check, nil),

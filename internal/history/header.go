@@ -23,8 +23,7 @@ type Header struct {
 	World     string       `json:"world,omitempty"`         // local, docker, sim or external
 	Seed      uint64       `json:"seed,omitempty"`          // the seed of the run
 	Started   time.Time    `json:"started,omitzero"`        // the beginning of the run
-	Model     Model        `json:"model,omitempty"`         // one or several of mutex, reentrant, rw, semaphore, fenced
-	Permits   int          `json:"permits,omitempty"`       // of a semaphore
+	Model     Model        `json:"model,omitempty"`         // one or several of mutex, reentrant, rw, fenced
 	Claims    locks.Claims `json:"claims,omitzero"`         // the capabilities of the lock
 	Module    string       `json:"module_sha256,omitempty"` // the hash of the WASM guest
 	Bounds    *Bounds      `json:"bounds,omitempty"`        // what must have happened, so that the run shows something
@@ -57,19 +56,18 @@ type PlanStep struct {
 	Text    string   `json:"text,omitempty"`    // the step in words
 }
 
-// Model is a set of words: mutex, reentrant, rw, semaphore, fenced. One word may
+// Model is a set of words: mutex, reentrant, rw, fenced. One word may
 // stand without brackets.
 type Model []string
 
-// The words of a model. The fifth is [Fenced], which a resource can be as well.
+// The words of a model. The fourth is [Fenced], which a resource can be as well.
 const (
 	Mutex     = "mutex"     // one holder at a time
 	Reentrant = "reentrant" // the same owner may enter again
 	RW        = "rw"        // several shared holders, or one exclusive
-	Semaphore = "semaphore" // holders share the header's permits
 )
 
-var modelWords = []string{Mutex, Reentrant, RW, Semaphore, Fenced}
+var modelWords = []string{Mutex, Reentrant, RW, Fenced}
 
 // Has reports whether the model contains the word. A model without words is a mutex.
 func (m Model) Has(word string) bool {
@@ -95,10 +93,6 @@ func (h *Header) check() *Malformed {
 		return Malform(1, "header", "this is not a header of lockbench; expected the first line of a history, such as %s", exampleHeader)
 	case major != Version:
 		return Malform(1, "version", "the history says it is of version %q, which this lockbench cannot judge; expected %q", h.Lockbench, Version)
-	case h.Permits < 0:
-		return Malform(1, "permits", "the header has permits %d; expected 1 or more", h.Permits)
-	case h.Model.Has(Semaphore) && h.Permits < 1:
-		return Malform(1, "permits", "the model is semaphore, but the header does not say how many permits there are; expected \"permits\":N with N of 1 or more")
 	}
 	for _, word := range h.Model {
 		if !slices.Contains(modelWords, word) {

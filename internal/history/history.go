@@ -73,7 +73,6 @@ type Session struct {
 	KeyAt   []int    // the place of each in History.Keys
 	Mode    locks.Mode
 	Owner   string // the session's own name, if the acquire named no other
-	Permits int    // 1 or more
 	Acquire Op
 	Ops     []Op  // release, renew, check, read and write, in the order of their invocations
 	Lost    []int // positions of the notices that the lock is lost

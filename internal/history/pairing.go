@@ -160,12 +160,9 @@ func (p *pairing) acquire(by *process, e *Event, pos, line int) (*Session, *Malf
 	if c, ok := p.owners[owner]; ok {
 		return nil, wrong(e, line, "retired", "is by owner %q, but the outcome of that owner's %s is unknown; expected an owner never used before", owner, c)
 	}
-	if most := max(1, p.h.Header.Permits); e.permits() > most {
-		return nil, wrong(e, line, "permits", "asks for %d permits; expected no more than the header's %d", e.permits(), most)
-	}
 	s := &Session{
 		Name: e.Session, Place: len(p.h.Sessions), Process: e.Process, Client: e.Client, Mode: e.Mode,
-		Owner: owner, Permits: e.permits(), DiedAt: -1, Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
+		Owner: owner, DiedAt: -1, Acquire: Op{F: Acquire, Invoke: pos, Return: -1},
 	}
 	if e.Key != "" {
 		p.ask(s, e.Key)

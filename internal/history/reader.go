@@ -17,10 +17,10 @@ const lineMax = 16 << 20
 
 // Read reads a history. An error of the file's form is a [*Malformed]. If the last line was cut off, as a killed
 // writer leaves it, Read leaves it out, sets Torn, and adds a warning.
-func Read(r io.Reader) (*History, error) { return ReadAs(r, nil, 0) }
+func Read(r io.Reader) (*History, error) { return ReadAs(r, nil) }
 
-// ReadAs is [Read] with a model and permits in place of those in the header; nil and 0 leave the header's own.
-func ReadAs(r io.Reader, model Model, permits int) (*History, error) {
+// ReadAs is [Read] with a model in place of that in the header, which nil leaves.
+func ReadAs(r io.Reader, model Model) (*History, error) {
 	f := Follow(r)
 	var events []Event
 	var lines []int
@@ -41,9 +41,6 @@ func ReadAs(r io.Reader, model Model, permits int) (*History, error) {
 	}
 	if len(model) > 0 {
 		f.Header.Model = model
-		if permits > 0 {
-			f.Header.Permits = permits
-		}
 	}
 	h, err := Build(f.Header, events, lines...)
 	if err != nil {

@@ -20,11 +20,11 @@ func TestReadsTwoHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Session{{
-		Name: "0.1", Keys: []string{"a"}, KeyAt: []int{0}, Owner: "0.1", Permits: 1, DiedAt: -1,
+		Name: "0.1", Keys: []string{"a"}, KeyAt: []int{0}, Owner: "0.1", DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 0, Return: 1, Outcome: Done},
 		Ops:     []Op{{F: Release, Invoke: 5, Return: 6, Outcome: Failed}},
 	}, {
-		Name: "1.1", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "1.1", Permits: 1, DiedAt: -1,
+		Name: "1.1", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "1.1", DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 3, Return: 4, Outcome: Done},
 	}}
 	if diff := cmp.Diff(want, h.Sessions); diff != "" {
@@ -43,29 +43,29 @@ func TestReadsTwoHolders(t *testing.T) {
 }
 
 func TestPairsWhatIsUnknown(t *testing.T) {
-	h := mustRead(t, "{'lockbench':'history/1','model':['rw','semaphore'],'permits':3}",
-		line(0, "invoke", "acquire", "s", ",'keys':['a','b','a'],'mode':'shared','owner':'o','permits':2"), // 0
-		line(0, "info", "acquire", "s", ",'error':'timeout'"),                                              // 1
-		line(7, "invoke", "release", "s", ",'client':0"),                                                   // 2: a fresh process cleans up
-		line(1, "invoke", "acquire", "u", ",'key':'a'"),                                                    // 3
-		line(1, "ok", "acquire", "u", ""),                                                                  // 4
-		line(1, "info", "lost", "u", ""),                                                                   // 5
-		line(1, "info", "lost", "u", ""),                                                                   // 6
-		"{'process':1,'type':'info','f':'died'}",                                                           // 7
-		"{'process':9,'client':1,'type':'info','f':'died'}",                                                // 8
-		line(2, "invoke", "acquire", "w", ",'client':1,'key':'a'"),                                         // 9: never returns
-		"{'process':3,'type':'invoke','f':'read','resource':'plain'}",                                      // 10
-		"{'process':3,'type':'ok','f':'read','resource':'plain','value':-4}",                               // 11
+	h := mustRead(t, "{'lockbench':'history/1','model':['rw']}",
+		line(0, "invoke", "acquire", "s", ",'keys':['a','b','a'],'mode':'shared','owner':'o'"), // 0
+		line(0, "info", "acquire", "s", ",'error':'timeout'"),                                  // 1
+		line(7, "invoke", "release", "s", ",'client':0"),                                       // 2: a fresh process cleans up
+		line(1, "invoke", "acquire", "u", ",'key':'a'"),                                        // 3
+		line(1, "ok", "acquire", "u", ""),                                                      // 4
+		line(1, "info", "lost", "u", ""),                                                       // 5
+		line(1, "info", "lost", "u", ""),                                                       // 6
+		"{'process':1,'type':'info','f':'died'}",                                               // 7
+		"{'process':9,'client':1,'type':'info','f':'died'}",                                    // 8
+		line(2, "invoke", "acquire", "w", ",'client':1,'key':'a'"),                             // 9: never returns
+		"{'process':3,'type':'invoke','f':'read','resource':'plain'}",                          // 10
+		"{'process':3,'type':'ok','f':'read','resource':'plain','value':-4}",                   // 11
 	)
 	want := []*Session{{
-		Name: "s", Keys: []string{"a", "b"}, KeyAt: []int{0, 1}, Mode: locks.Shared, Owner: "o", Permits: 2, DiedAt: -1,
+		Name: "s", Keys: []string{"a", "b"}, KeyAt: []int{0, 1}, Mode: locks.Shared, Owner: "o", DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 0, Return: 1},
 		Ops:     []Op{{F: Release, Invoke: 2, Return: -1}},
 	}, {
-		Name: "u", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "u", Permits: 1, Lost: []int{5, 6}, DiedAt: 7,
+		Name: "u", Place: 1, Process: 1, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "u", Lost: []int{5, 6}, DiedAt: 7,
 		Acquire: Op{F: Acquire, Invoke: 3, Return: 4, Outcome: Done},
 	}, {
-		Name: "w", Place: 2, Process: 2, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "w", Permits: 1, DiedAt: -1,
+		Name: "w", Place: 2, Process: 2, Client: 1, Keys: []string{"a"}, KeyAt: []int{0}, Owner: "w", DiedAt: -1,
 		Acquire: Op{F: Acquire, Invoke: 9, Return: -1},
 	}}
 	if diff := cmp.Diff(want, h.Sessions); diff != "" {

@@ -24,9 +24,9 @@ func TestWireNames(t *testing.T) {
 		want  string
 	}{{
 		Event{Index: 3, Time: 40, Process: 7, Client: 2, Type: Invoke, F: Acquire, Session: "2.1", Mode: locks.Shared, TTL: 5, Wait: 6,
-			Owner: "o\n\"é\xff", Keys: []string{"a", "b"}, Permits: new(2)},
+			Owner: "o\n\"é\xff", Keys: []string{"a", "b"}},
 		`{'index':3,'time':40,'process':7,'client':2,'type':'invoke','f':'acquire','session':'2.1','mode':'shared','ttl':5,'wait':6,` +
-			`'owner':'o\n\'é\ufffd','keys':['a','b'],'permits':2}`,
+			`'owner':'o\n\'é\ufffd','keys':['a','b']}`,
 	}, {
 		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", Until: new(time.Duration), Token: new(uint64(math.MaxUint64)),
 			Node: "redis-1", Lease: 9, Renewed: true},
@@ -190,9 +190,6 @@ func anyEvent(t *rapid.T) Event {
 		e.Value = new(rapid.Int64().Draw(t, "value"))
 	}
 	e.Owner, e.Keys = text.Draw(t, "owner"), texts.Draw(t, "keys")
-	if flag.Draw(t, "permits?") {
-		e.Permits = new(rapid.Int().Draw(t, "permits"))
-	}
 	e.Node, e.Lease, e.Renewed = text.Draw(t, "node"), ns.Draw(t, "lease"), flag.Draw(t, "renewed")
 	e.Step, e.Targets, e.Phase = rapid.Int().Draw(t, "step"), texts.Draw(t, "targets"), text.Draw(t, "phase")
 	e.Effect = texts.Draw(t, "effect")

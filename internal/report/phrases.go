@@ -35,8 +35,6 @@ func (s *story) title() string {
 	case s.finding.Class == checker.Overstay:
 		late, other := s.late()
 		return fmt.Sprintf("%s: %s worked on %s after its lease, while %s held it", lock, late.name, key, other.name)
-	case s.finding.Rule == "too-many-permits":
-		return fmt.Sprintf("%s to %s beyond its permits", granted, b.name)
 	case a.session.Mode != b.session.Mode:
 		return fmt.Sprintf("%s %s to %s while %s held it %s", granted, b.session.Mode, b.name, a.name, a.session.Mode)
 	}

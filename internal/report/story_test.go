@@ -191,7 +191,7 @@ func anyHistory(t *rapid.T) (*history.History, checker.Finding) {
 		t.Fatal(err)
 	}
 	return h, checker.Finding{
-		Rule:     rapid.SampledFrom([]string{"", "two-holders", "too-many-permits", lostUpdateRule, "x\x1b"}).Draw(t, "rule"),
+		Rule:     rapid.SampledFrom([]string{"", "two-holders", lostUpdateRule, "x\x1b"}).Draw(t, "rule"),
 		Class:    checker.Class(rapid.IntRange(0, int(checker.DoubleGrant)).Draw(t, "class")),
 		Text:     word.Draw(t, "finding"),
 		Sessions: rapid.SliceOfN(rapid.SampledFrom(append(names, "none")), 0, 3).Draw(t, "concerned"),

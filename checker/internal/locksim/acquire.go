@@ -12,7 +12,7 @@ func (c *client) acquire(step Step, process int, then func()) {
 	c.attempts++
 	s := &session{
 		client: c, name: fmt.Sprintf("%d.%d", c.n, c.attempts), keys: step.Keys,
-		shared: step.Shared, permits: max(1, step.Permits), until: never,
+		shared: step.Shared, until: never,
 	}
 	s.owner = s.name
 	if x.plan.Lock.Owners {
@@ -53,9 +53,6 @@ func describe(step Step, s *session) string {
 	}
 	if step.Shared {
 		what += " mode=shared"
-	}
-	if step.Permits > 1 {
-		what += fmt.Sprintf(" permits=%d", step.Permits)
 	}
 	if s.owner != s.name {
 		what += " owner=" + s.owner

@@ -26,7 +26,6 @@ type session struct {
 	owner    string
 	keys     []string
 	shared   bool
-	permits  int
 	token    uint64
 	state    state
 	until    time.Duration // the end of the lease as the client computes it, or never
@@ -291,11 +290,11 @@ func (c *client) renew(step Step, s *session, process int, then func()) {
 	})
 }
 
-// touch reads the counter and writes the value plus one. Readers only read. Clients that share permits or an owner do not
+// touch reads the counter and writes the value plus one. Readers only read. Clients that share an owner do not
 // touch it, because the lock does not exclude them.
 func (c *client) touch(step Step, s *session, process int, then func()) {
 	x := c.x
-	if x.plan.Lock.Permits > 0 || x.plan.Lock.OneOwner {
+	if x.plan.Lock.OneOwner {
 		c.check(step, s, process, then)
 		return
 	}

@@ -40,7 +40,7 @@ func Draw(rng *rand.Rand, mistake Mistake) Plan {
 	}
 	d.kind()
 	d.leases()
-	if d.chance(15) && d.lock.Permits == 0 && !d.lock.Fenced || mistake == LooksAtOneKey {
+	if d.chance(15) && !d.lock.Fenced || mistake == LooksAtOneKey {
 		d.keys = []string{"a", "b"}
 	}
 	d.lock.Fair = d.lock.Queue && d.chance(50)
@@ -108,7 +108,7 @@ func pick[T any](d *draw, from ...T) T { return from[d.IntN(len(from))] }
 // kind chooses the model and the keys so that the mistake is possible.
 func (d *draw) kind() {
 	l := &d.lock
-	kinds := []string{"mutex", "mutex", "fenced", "owners", "reentrant", "reentrant", "reentrant fenced", "rw", "rw owners", "rw reentrant", "semaphore", "semaphore"}
+	kinds := []string{"mutex", "mutex", "fenced", "owners", "reentrant", "reentrant", "reentrant fenced", "rw", "rw owners", "rw reentrant"}
 	switch l.Mistake {
 	case TokenFalls, TokenRepeats:
 		kinds = []string{"fenced", "fenced", "reentrant fenced"}
@@ -116,8 +116,6 @@ func (d *draw) kind() {
 		kinds = []string{"reentrant", "reentrant fenced", "rw reentrant"}
 	case WriterJoins, ReaderJoins:
 		kinds = []string{"rw", "rw owners", "rw reentrant"}
-	case PermitMore:
-		kinds = []string{"semaphore"}
 	case AcceptsOld:
 		kinds = []string{"fenced", "fenced", "reentrant fenced"}
 	case Overtakes, Forgets, NeverWakes:
@@ -142,8 +140,6 @@ func (d *draw) kind() {
 		l.Model, l.Owners, l.Enters = []string{"rw"}, true, true
 	case "rw reentrant":
 		l.Model, l.Owners, l.Enters = []string{"rw", "reentrant"}, true, true
-	case "semaphore":
-		l.Model, l.Permits = []string{"semaphore"}, 1+d.IntN(3)
 	}
 }
 
@@ -227,7 +223,7 @@ func (d *draw) script(calm bool) Script {
 
 func (d *draw) acquire(calm bool) Step {
 	d.ids++
-	a := Step{ID: d.ids, Do: Acquire, After: d.some(d.unit), TTL: d.ttl(), Fate: d.fate(calm), Keys: d.keys[:1], Permits: 1}
+	a := Step{ID: d.ids, Do: Acquire, After: d.some(d.unit), TTL: d.ttl(), Fate: d.fate(calm), Keys: d.keys[:1]}
 	if len(d.keys) > 1 {
 		a.Keys = pick(d, []string{"a"}, []string{"b"}, []string{"a", "b"}, []string{"b", "a"})
 	}
@@ -236,9 +232,6 @@ func (d *draw) acquire(calm bool) Step {
 	}
 	if d.lock.Model[0] == "rw" {
 		a.Shared = d.chance(50)
-	}
-	if d.lock.Permits > 1 {
-		a.Permits = 1 + d.IntN(d.lock.Permits)
 	}
 	if d.chance(40) {
 		a.Wait = pick(d, d.unit/2, d.unit, 3*d.unit)
@@ -353,7 +346,7 @@ func (d *draw) quiet(p *Plan) {
 	}
 	calm := Fate{There: time.Millisecond, Back: time.Millisecond, Patience: 100 * time.Millisecond, Wrong: d.chance(70)}
 	step := func(s Step) Step { // each client has one step
-		s.Keys, s.Permits, s.Fate = d.keys[:1], max(1, d.lock.Permits), calm
+		s.Keys, s.Fate = d.keys[:1], calm
 		return s
 	}
 	d.ids += 2

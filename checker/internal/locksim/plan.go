@@ -28,7 +28,6 @@ type Plan struct {
 // Lock has the promises of the lock and its mistake.
 type Lock struct {
 	Model     []string
-	Permits   int
 	Owners    bool          // acquires name an owner
 	Enters    bool          // an owner that holds is granted the lock again
 	Upgrades  bool          // a reader may also become a writer
@@ -78,7 +77,6 @@ const (
 	InnerShortens   Mistake = "gives all of an owner the lease of its inner session"
 	WriterJoins     Mistake = "lets a writer in while readers hold"
 	ReaderJoins     Mistake = "lets a reader in while a writer holds"
-	PermitMore      Mistake = "gives a permit too many"
 	Overtakes       Mistake = "serves the last of the queue first"
 	Forgets         Mistake = "never serves some of the queue"
 	NeverWakes      Mistake = "wakes waiters when a lease would have ended, not at a release"
@@ -93,7 +91,7 @@ func Mistakes() []Mistake {
 	return []Mistake{
 		GrantsBlindly, DeletesAny, ReleasesNothing, ReleasesTwice, RenewsNothing, RenewsAnew, RenewsNot,
 		TokenFalls, TokenRepeats, LeaseShort, LeaseLong, HandsOverEarly, RefusesFree, RefusesHeld,
-		DeniesHolder, EvictsHolder, InnerReleases, InnerShortens, WriterJoins, ReaderJoins, PermitMore,
+		DeniesHolder, EvictsHolder, InnerReleases, InnerShortens, WriterJoins, ReaderJoins,
 		Overtakes, Forgets, NeverWakes, LosesAtCrash, LibraryLetsGo, LooksAtOneKey, AcceptsOld,
 	}
 }
@@ -123,15 +121,14 @@ type Step struct {
 	After time.Duration // the time since the previous step
 	Aside bool          // the step has its own process, and the script does not wait for it
 	Keys  []string
-	// Shared, Permits and Wait belong to an acquire, and TTL to an acquire or a renewal.
-	Shared  bool
-	Permits int
-	TTL     time.Duration
-	Wait    time.Duration
-	Fenced  bool          // touch the resource that checks tokens
-	Look    time.Duration // when after the grant a probe queries its remaining lease; 0: no probe
-	Seen    time.Duration // when after queueing a probe sees it in the queue; 0: never
-	Fate    Fate
+	// Shared and Wait belong to an acquire, and TTL to an acquire or a renewal.
+	Shared bool
+	TTL    time.Duration
+	Wait   time.Duration
+	Fenced bool          // touch the resource that checks tokens
+	Look   time.Duration // when after the grant a probe queries its remaining lease; 0: no probe
+	Seen   time.Duration // when after queueing a probe sees it in the queue; 0: never
+	Fate   Fate
 }
 
 // Fate determines when and whether a request and its answer arrive.

@@ -56,7 +56,7 @@ func (v *server) holdOf(s *session) *hold {
 	return nil
 }
 
-// bars reports whether a holder excludes a session, apart from permits.
+// bars reports whether a holder excludes a session.
 func (v *server) bars(h *hold, s *session) bool {
 	switch {
 	case h.s.shared && s.shared:
@@ -68,21 +68,12 @@ func (v *server) bars(h *hold, s *session) bool {
 }
 
 // fits reports whether a session may hold together with the holders.
-func (v *server) fits(s *session, keys []string, permits int) bool {
+func (v *server) fits(s *session, keys []string) bool {
 	for _, key := range keys {
-		used := 0
 		for _, h := range v.holds {
-			if !slices.Contains(h.s.keys, key) {
-				continue
-			}
-			if v.lock.Permits > 0 {
-				used += h.s.permits
-			} else if v.bars(h, s) {
+			if slices.Contains(h.s.keys, key) && v.bars(h, s) {
 				return false
 			}
-		}
-		if v.lock.Permits > 0 && used+s.permits > permits {
-			return false
 		}
 	}
 	return true
@@ -101,7 +92,7 @@ func (v *server) enters(s *session) bool {
 // acquire executes a request. The answer may come later.
 func (v *server) acquire(a *ask) {
 	v.expire()
-	fits := v.fits(a.s, a.s.keys, v.lock.Permits)
+	fits := v.fits(a.s, a.s.keys)
 	a.met = !fits
 	if v.lock.Fair && len(v.queue) > 0 && !v.enters(a.s) {
 		fits = false
@@ -147,10 +138,8 @@ func (v *server) joins(s *session) bool {
 		return !s.shared && all(func(h *hold) bool { return h.s.shared })
 	case ReaderJoins:
 		return s.shared
-	case PermitMore:
-		return v.fits(s, s.keys, v.lock.Permits+1)
 	case LooksAtOneKey:
-		return v.fits(s, s.keys[:1], v.lock.Permits)
+		return v.fits(s, s.keys[:1])
 	}
 	return false
 }
@@ -258,13 +247,13 @@ func (v *server) next() int {
 	for _, i := range order {
 		a := v.queue[i]
 		if v.lock.Mistake == Forgets && a.wrong {
-			if !a.skipped && v.fits(a.s, a.s.keys, v.lock.Permits) {
+			if !a.skipped && v.fits(a.s, a.s.keys) {
 				a.skipped = true
 				v.wrongs++
 			}
 			continue
 		}
-		if v.fits(a.s, a.s.keys, v.lock.Permits) {
+		if v.fits(a.s, a.s.keys) {
 			return i
 		}
 		if v.lock.Fair {

@@ -121,7 +121,6 @@ func simplerSteps(s Step) []Step {
 	with(s.Seen > 0, func(t *Step) { t.Seen = 0 })
 	with(s.Wait > 0, func(t *Step) { t.Wait = 0 })
 	with(s.Shared, func(t *Step) { t.Shared = false })
-	with(s.Permits > 1, func(t *Step) { t.Permits = 1 })
 	with(len(s.Keys) > 1, func(t *Step) { t.Keys = t.Keys[:1] })
 	with(s.Do == Touch, func(t *Step) { t.Do = Check })
 	with(s.Fate.LoseThere, func(t *Step) { t.Fate.LoseThere = false })

@@ -75,9 +75,6 @@ func (l Lock) header() string {
 	if len(claims) > 0 {
 		h["claims"] = claims
 	}
-	if l.Permits > 0 {
-		h["permits"] = l.Permits
-	}
 	data, err := json.Marshal(h)
 	if err != nil {
 		panic(err) // strings, booleans and a number

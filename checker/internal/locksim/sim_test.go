@@ -58,7 +58,7 @@ func TestReach(t *testing.T) {
 		operations += strings.Count(text, " ok") + strings.Count(text, " fail ") + strings.Count(text, " info ")
 		for _, word := range []string{
 			"info timeout", "not-held", "fail lost", "fail taken strict=true", "unsupported", "stale-token", " died", " lost session",
-			"pause begins", "partition begins", "kill begins", "renew ttl", "renewed=true", "until=", "mode=shared", "permits=2", "owner=",
+			"pause begins", "partition begins", "kill begins", "renew ttl", "renewed=true", "until=", "mode=shared", "owner=",
 			"keys=a,b", "wait=", "probe queued", "probe key", "quiet=begins", "token=", "write resource=fenced", "write resource=plain",
 		} {
 			if strings.Contains(text, word) {
@@ -116,20 +116,15 @@ func TestServer(t *testing.T) {
 // broken names sessions that hold together and must not.
 func (v *server) broken() string {
 	for _, key := range []string{"a", "b"} {
-		used := 0
 		for i, h := range v.holds {
 			if v.over(h) || !slices.Contains(h.s.keys, key) {
 				continue
 			}
-			used += h.s.permits
 			for _, o := range v.holds[:i] {
-				if !v.over(o) && slices.Contains(o.s.keys, key) && v.lock.Permits == 0 && o.s.owner != h.s.owner && !(o.s.shared && h.s.shared) {
+				if !v.over(o) && slices.Contains(o.s.keys, key) && o.s.owner != h.s.owner && !(o.s.shared && h.s.shared) {
 					return fmt.Sprintf("%s and %s hold %s", o.s.name, h.s.name, key)
 				}
 			}
-		}
-		if p := v.lock.Permits; p > 0 && used > p {
-			return fmt.Sprintf("%d permits of %d are out", used, p)
 		}
 	}
 	return ""

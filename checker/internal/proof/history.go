@@ -17,9 +17,8 @@ import (
 // history is a history in the notation of the golden files.
 type history struct {
 	header struct {
-		Model   words
-		Permits int
-		Claims  struct{ Fair, Renewed, Session bool }
+		Model  words
+		Claims struct{ Fair, Renewed, Session bool }
 	}
 	events   []event
 	sessions []*session
@@ -92,7 +91,6 @@ type session struct {
 	owner   string
 	keys    []string
 	shared  bool
-	permits int
 	acquire op
 	ops     []op
 	lost    int // position of the first notice, or -1
@@ -222,7 +220,7 @@ func (r *reader) acquire(e event, client string, o *op) {
 	s := &session{
 		name: fmt.Sprintf("%s.%d", client[1:], r.attempts[client]), client: client, owner: e.field["owner"],
 		keys: strings.Split(e.field["keys"], ","), shared: e.field["mode"] == "shared",
-		permits: int(max(1, e.number("permits"))), lost: -1, died: -1,
+		lost: -1, died: -1,
 	}
 	if e.has("key") {
 		s.keys = []string{e.field["key"]}

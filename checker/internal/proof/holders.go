@@ -60,27 +60,6 @@ func (x *prover) holders() {
 	})
 }
 
-// permits finds times at which clients counted on more permits than there are.
-func (x *prover) permits() {
-	for p := range x.h.events {
-		for _, key := range x.keys() {
-			left := x.h.header.Permits
-			for _, t := range x.tenures {
-				if !slices.Contains(t.keys, key) {
-					continue
-				}
-				if t.believes(p) && !t.hazy {
-					left = max(left-t.permits, -1)
-				}
-			}
-			if left < 0 {
-				x.prove("too many permits", "double-grant", "more of %q are believed in at %d", key, p)
-				return
-			}
-		}
-	}
-}
-
 // keys returns all requested keys.
 func (x *prover) keys() []string {
 	var keys []string

@@ -17,8 +17,6 @@ func TestProve(t *testing.T) {
 			granted + "0.010 c1 lost\n0.100 c2 acquire a ttl=5s\n0.101 c2 ok until=5s\n0.200 c1 release\n0.201 c1 fail not-held\n"},
 		{"handed over early", granted + "0.100 c1 died\n0.200 c2 acquire a ttl=5s\n0.201 c2 ok until=5s\n",
 			granted + "0.100 c1 died\n5.200 c2 acquire a ttl=5s\n5.201 c2 ok until=5s\n"},
-		{"too many permits", "header {\"model\":\"semaphore\",\"permits\":2}\n" + granted + "0.002 c2 acquire a permits=2 ttl=5s\n0.003 c2 ok until=5s\n",
-			"header {\"model\":\"semaphore\",\"permits\":2}\n" + granted + "0.002 c2 acquire a ttl=5s\n0.003 c2 ok until=5s\n"},
 		{"released without holding", granted + "0.100 c2 acquire a\n0.200 c2 info timeout\n0.300 c2/7 release\n0.301 c2/7 ok\n",
 			granted + "0.100 c2 acquire a\n0.200 c2 info timeout\n0.300 c2/7 release\n0.300 c1 release\n0.301 c2/7 ok\n"},
 		{"renewed without holding", granted + "0.100 c1 release\n0.101 c1 ok\n0.200 c1 renew ttl=5s\n0.201 c1 ok until=5s\n",

@@ -20,7 +20,6 @@ type Proof struct {
 var told = map[string][]string{
 	"double grant":             {"exclusion"},
 	"worked on":                {"exclusion"},
-	"too many permits":         {"exclusion"},
 	"two certain holders":      {"exclusion", "results", "lease"},
 	"handed over early":        {"exclusion", "results", "lease"},
 	"released without holding": {"results", "lease"},
@@ -56,10 +55,6 @@ func Prove(text string) ([]Proof, error) {
 		return nil, err
 	}
 	x := newProver(h)
-	if x.is("semaphore") {
-		x.permits()
-		return x.proofs, nil
-	}
 	rules := []func(){
 		x.beliefs, x.works, x.holders, x.unheard, x.answers, x.tokens, x.refusals,
 		x.queue, x.probes, x.wakes, x.progress, x.counters, x.stale,
@@ -336,7 +331,7 @@ func (t *tenure) believes(p int) bool {
 	return t.granted >= 0 && t.granted <= p && p < t.claim && t.within(p, 0)
 }
 
-// conflicts reports whether two sessions cannot hold together, apart from permits.
+// conflicts reports whether two sessions cannot hold together.
 func conflicts(s, t *tenure) bool {
 	return s != t && s.owner != t.owner && overlap(s.keys, t.keys) && (!s.shared || !t.shared)
 }

@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 			if strings.Contains(file, "odd") {
 				model = history.Model{history.Fenced}
 			}
-			h, strays, err := opened.Jepsen.Lock(model, 0, false)
+			h, strays, err := opened.Jepsen.Lock(model, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			opened, err := Open("-", strings.NewReader(c.text), OpenOptions{})
 			if err == nil {
-				_, _, err = opened.Jepsen.Lock(nil, 0, false)
+				_, _, err = opened.Jepsen.Lock(nil, false)
 			}
 			var m *history.Malformed
 			if !errors.As(err, &m) || !strings.Contains(err.Error(), c.want) {
@@ -219,7 +219,7 @@ func TestStrays(t *testing.T) {
 {:process 0 :type :ok :f :release}
 {:process 0 :type :invoke :f :release}
 {:process 0 :type :fail :f :release}`)
-	h, strays, err := j.Lock(nil, 0, false)
+	h, strays, err := j.Lock(nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,12 +252,12 @@ func TestAnyReleases(t *testing.T) {
 		{granted + release + fail + release + ok, 0}, // the first did not release it
 	} {
 		j := readEDN(t, c.text)
-		_, _, err := j.Lock(nil, 0, true)
+		_, _, err := j.Lock(nil, true)
 		var m *history.Malformed
 		if errors.As(err, &m) != (c.line > 0) || m != nil && (m.Line != c.line || !strings.Contains(m.Text, "releases the lock without holding it")) {
 			t.Errorf("%sgot %v; want line %d refused", c.text, err, c.line)
 		}
-		if _, _, err := j.Lock(nil, 0, false); err != nil {
+		if _, _, err := j.Lock(nil, false); err != nil {
 			t.Errorf("%sof a lock with owners: %v", c.text, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestWarnsOfNamelessAcquires(t *testing.T) {
 {:process 1 :type :ok :f :acquire}`
 	for text, want := range map[string]int{named: 0, nameless: 0, named + "\n" + nameless: 1} {
 		j := readEDN(t, text)
-		h, _, err := j.Lock(nil, 0, false)
+		h, _, err := j.Lock(nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,8 +330,8 @@ func FuzzRead(f *testing.F) {
 		if len(j.Ops) > len(data) {
 			t.Fatalf("%d operations of %d bytes", len(j.Ops), len(data))
 		}
-		for _, model := range []history.Model{nil, {history.Reentrant}, {history.Semaphore}, {history.RW}} {
-			h, _, err := j.Lock(model, 2, false)
+		for _, model := range []history.Model{nil, {history.Reentrant}, {history.RW}} {
+			h, _, err := j.Lock(model, false)
 			if err != nil {
 				continue
 			}

@@ -3,7 +3,6 @@ package jepsen
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ var words = map[string]struct {
 //
 // If any process may release the lock, sessions cannot tell whose hold such a release ended. So
 // a release by a process that holds nothing is then refused, unless it failed.
-func (j *History) Lock(model history.Model, permits int, anyReleases bool) (*history.History, []Stray, error) {
+func (j *History) Lock(model history.Model, anyReleases bool) (*history.History, []Stray, error) {
 	c := lockReader{model: model, anyReleases: anyReleases, processes: map[int64]*process{}, keys: map[string]bool{}, left: map[string]int{}}
 	for i := range j.Ops {
 		if err := c.op(&j.Ops[i]); err != nil {
@@ -60,7 +59,7 @@ func (j *History) Lock(model history.Model, permits int, anyReleases bool) (*his
 	if line := c.openStray(); line > 0 {
 		return nil, nil, c.refuse(line)
 	}
-	h, err := history.Build(history.Header{Model: model, Permits: permits}, c.events, c.lines...)
+	h, err := history.Build(history.Header{Model: model}, c.events, c.lines...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +178,7 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 		c.named++
 	case op.Value.IsNil():
 		c.nameless++
-	case op.Value.Kind == Number && !c.model.Has(history.Semaphore):
+	case op.Value.Kind == Number:
 		c.numbers++
 	}
 	if mode, ok := op.Value.field("mode"); ok {
@@ -189,18 +188,6 @@ func (c *lockReader) acquire(op *Op, p *process) error {
 	}
 	if c.model.Has(history.Reentrant) {
 		e.Owner = fmt.Sprintf("process %d", op.Process)
-	}
-	if c.model.Has(history.Semaphore) {
-		permits := op.Value
-		if named, ok := op.Value.field("permits"); ok {
-			permits = named
-		}
-		if n, ok := permits.whole(); ok {
-			if n < 1 || n > math.MaxInt32 {
-				return history.Malform(op.Line, "permits", "process %d acquires %d permits; expected 1 or more", op.Process, n)
-			}
-			e.Permits = new(int(n))
-		}
 	}
 	return c.add(op, e)
 }

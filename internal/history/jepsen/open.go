@@ -31,9 +31,8 @@ type Opened struct {
 
 // OpenOptions are the options of [Open].
 type OpenOptions struct {
-	// Model and Permits replace those in the header of lockbench's own format, unless empty and 0.
-	Model   history.Model
-	Permits int
+	// Model replaces that in the header of lockbench's own format, unless it is empty.
+	Model history.Model
 }
 
 // Open reads a history from a file, or from in if the name is "-". The content decides the format.
@@ -59,7 +58,7 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 	case EDN, JSON:
 		opened.Jepsen, err = read(r, opened.Format == JSON)
 	default:
-		opened.Own, err = history.ReadAs(r, o.Model, o.Permits)
+		opened.Own, err = history.ReadAs(r, o.Model)
 	}
 	if err != nil {
 		return opened, fmt.Errorf("read history %s: %w", name, err)
