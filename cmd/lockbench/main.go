@@ -75,10 +75,7 @@ func program(args []string) (code int) {
 		})()
 	}
 
-	err := formerCommand(args)
-	if err == nil {
-		err = root.ExecuteContext(ctx)
-	}
+	err := root.ExecuteContext(ctx)
 	var exit exitError
 	switch lost := stdout.lost(); {
 	case lost != nil && (err == nil || errors.As(err, &exit) && exit.err == nil):
