@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (l linkTarget) available(c world.Sketch, a world.Action) error {
 	if ofClients(l.from) && ofClients(l.to) {
 		return errors.New("clients do not talk to each other")
 	}
-	if err := errors.Join(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
+	if err := cmp.Or(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
 		return err
 	}
 	return lacks(c, a)

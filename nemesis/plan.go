@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,8 +83,8 @@ func (p Plan) Leased(lease time.Duration) Plan {
 func (p Plan) For(c world.Sketch) Plan {
 	out := make(Plan, len(p))
 	for i, step := range p {
-		if err := errors.Join(step.Fault.Available(c), step.Step.available(c)); err != nil && step.NA == "" {
-			step.NA, _, _ = strings.Cut(err.Error(), "\n") // the first of the reasons
+		if err := cmp.Or(step.Fault.Available(c), step.Step.available(c)); err != nil && step.NA == "" {
+			step.NA = err.Error()
 		}
 		out[i] = step
 	}

@@ -59,6 +59,22 @@ func (s *Scenario) RoleOf(u LockUse, card locks.Card, on string) (r Role, err er
 	return r, nil
 }
 
+// GuestTopologies returns the topologies of a service on which a guest of the user can run. binds reports that the guest binds
+// its connections to the address that it gets, so that lockbench knows those to servers that the guest has discovered. A
+// cluster with a leader for each key is left out if clients must find that leader.
+func GuestTopologies(card locks.Card, on *service.Service, binds bool) (names []locks.Topology) {
+	if card.Control() {
+		return []locks.Topology{locks.None}
+	}
+	for _, t := range on.Topologies {
+		majority := t.Leads == service.EachLeads
+		if majority == (card.Family == locks.Majority) && (!t.Discovers || binds && t.Leads == service.OneLeader) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
 // Service returns the name of the service of a lock; empty: it needs none. A guest of the user, whose hello is not known, and
 // a lock of the caller are for the service that the caller names, or for the first.
 func (u LockUse) Service(named string) string {

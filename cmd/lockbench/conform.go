@@ -27,7 +27,6 @@ import (
 	"lockbench/scenarios"
 	"lockbench/service"
 	services "lockbench/service/catalog"
-	"lockbench/service/redis"
 )
 
 // conformFlags are the flags of conform.
@@ -217,8 +216,8 @@ func (s *conformed) place(only []string, there *external.Options) error {
 		if s.use.Own() && s.entry.Library == nil { // a guest does not say where it runs
 			s.entry.Service, *all = name, []locks.Topology{topology}
 		}
-		if of := cmp.Or(s.entry.Service, services.All()[0].Name); of != name {
-			return usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, of, name)
+		if s.entry.Service != name {
+			return usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, s.entry.Service, name)
 		}
 		if !slices.Contains(*all, topology) {
 			return usagef("%s does not run on the topology %s, which --servers names", s.entry.Name, topology)
@@ -252,17 +251,9 @@ func (s *conformed) meet(ctx context.Context) error {
 		return nil // the catalog knows where it runs
 	}
 	s.entry.Name = cmp.Or(s.use.Name, s.entry.Name)
-	switch s.entry.Family {
-	case locks.Control:
-		s.entry.Topologies = []locks.Topology{locks.None}
-	case locks.Majority:
-		s.entry.Topologies = []locks.Topology{locks.Independent}
-	default:
-		s.entry.Topologies = []locks.Topology{locks.Single, locks.Replicated}
-		if met.SourceAddress {
-			s.entry.Topologies = append(s.entry.Topologies, redis.Sentinel)
-		}
-	}
+	s.entry.Service = s.use.Service(met.Service)
+	on, _ := services.Find(s.entry.Service) // Meet knows it
+	s.entry.Topologies = scenarios.GuestTopologies(s.entry.Card, on, met.SourceAddress)
 	return nil
 }
 
@@ -281,11 +272,7 @@ const conformClients = 200
 func (s *conformed) on(ctx context.Context, t locks.Topology) (conformOn, error) {
 	spec := world.Spec{Topology: service.None, Clients: conformClients, Seed: s.seed}
 	if t != locks.None {
-		// A user's guest that names no service uses the first one.
-		var known bool
-		if spec.Service, known = services.Find(s.entry.Service); !known {
-			spec.Service = services.All()[0]
-		}
+		spec.Service, _ = services.Find(s.entry.Service)
 		spec.Topology, _ = service.Find(spec.Service, t)
 	}
 	entered := false

@@ -75,7 +75,7 @@ func (sub *Subject) meet(ctx context.Context, w world.World) error {
 	sub.service = cmp.Or(met.Service, sub.service)
 	refused, err := sub.assign()
 	if err == nil && refused != nil {
-		err = fmt.Errorf("the guest %q cannot take part: %w, which its hello does not claim", cmp.Or(sub.client.Command, sub.client.Module), refused)
+		err = world.Unsupportedf("%w, which the hello of the guest %q does not claim", refused, cmp.Or(sub.client.Command, sub.client.Module))
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func NewSubject(in Input, own *Opener) (*Subject, error) {
 		return nil, err
 	}
 	if refused != nil && (own != nil || known) { // the hello of a guest contains its capabilities
-		return nil, fmt.Errorf("%s cannot take part: %w, which it does not claim to offer", use.Name, refused)
+		return nil, world.Unsupportedf("%w, which the lock does not claim to offer", refused)
 	}
 	return sub, nil
 }

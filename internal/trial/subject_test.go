@@ -21,7 +21,7 @@ func TestOwnLockThatIsUnfitIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := &Opener{Card: locks.Card{Claims: locks.Claims{Bounded: true}}, Open: control.OpenNoLock}
-	if _, err := NewSubject(NewInput(s, s.Locks[0], 1), own); err == nil || !strings.Contains(err.Error(), "re-entry") {
+	if _, err := NewSubject(NewInput(s, s.Locks[0], 1), own); !errors.As(err, new(world.Unsupported)) || !strings.Contains(err.Error(), "re-entry") {
 		t.Errorf("a lock that does not claim re-entry: %v", err)
 	}
 	own.Claims.Reentrant = true
