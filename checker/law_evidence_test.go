@@ -95,8 +95,9 @@ func as(x, before Finding) bool {
 // explained reports whether x is new only because removed sessions explained the events of x:
 //
 //	refused-though-free  A removed session may have held the lock: 0.0 A ok, 0.1 B is refused, without A.
-//	no-progress,         A removed session was granted the lock in the recovery period, or may have held it.
-//	lost-wake-up
+//	no-progress,         A removed session was granted the lock in the recovery period or meanwhile, or may have held it.
+//	lost-wake-up,
+//	unavailable
 //	lost-update,         A removed session wrote between other writes. In 5, 3, 4 the write of 3 undoes an update
 //	stale-write          and the write of 4 does not. Without the 3, the write of 4 does.
 //	token-fell           After a lower token, tokens are compared with it. In 6, 4, 5 the 4 is a finding. Without
@@ -135,7 +136,7 @@ func explained(h *history.History, before Report, x Finding, gone []*history.Ses
 		})
 	})
 	switch x.Rule {
-	case "refused-though-free", "no-progress", "lost-wake-up":
+	case "refused-though-free", "no-progress", "lost-wake-up", ruleUnavailable:
 		return shared
 	case "released-without-holding":
 		return owner || len(x.Sessions) == 1 && (contradicted(h, before, x.Key) || shared && strictly(h, x.Key))

@@ -74,7 +74,7 @@ var stays = []string{
 	"evicted", "granted-dead", "released-twice", "refused-though-free",
 	"lost-update", "stale-write",
 	"token-repeated",
-	"no-progress", "lost-wake-up", "residue", "overtaken",
+	"no-progress", ruleUnavailable, "lost-wake-up", "residue", "overtaken",
 	"lease-short", "lease-long", "handed-over-early", "flood",
 }
 
@@ -147,7 +147,7 @@ func takesBack(h *history.History, f Finding, after Report) bool {
 		of := func(s *history.Session) bool { return s.Name == last.Session }
 		return slices.ContainsFunc(named, of) && (last.F == history.Lost || last.F == history.Release || last.Type == history.Fail) ||
 			tells(after, Exclusion, f.Sessions[1])
-	case "no-progress", "lost-wake-up":
+	case "no-progress", "lost-wake-up", ruleUnavailable:
 		// A session that renews the lock has held it all the time, and so has one whose write succeeds although a
 		// loss was reported during the write.
 		return (last.F == history.Renew || last.Type == history.OK) && slices.ContainsFunc(beside, func(s *history.Session) bool { return s.Name == last.Session })

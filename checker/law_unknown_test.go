@@ -24,7 +24,8 @@ import (
 //	                          the answer to its release is unknown, A may still hold.
 //	released-without-holding  An acquire has an unknown outcome and its release worked, but the holds of other
 //	                          sessions leave no time for it. If one of their grants is unknown, there is time.
-//	no-progress, lost-wake-up The reason is that of refused-though-free.
+//	no-progress, lost-wake-up, The reason is that of refused-though-free.
+//	unavailable
 //	lost-update, stale-write  In 5, 4, 3, the finding about 3 names 4 and not 5. If the write of 4 is unknown,
 //	                          it names 5.
 //	not-linearizable          The reason is that of refused-though-free. Also, a history with many unknown answers

@@ -17,9 +17,8 @@ const (
 	starvedMin  = time.Second
 )
 
-// liveness checks that a lock that can be granted is granted. It judges only quiet stretches, after all
-// faults have healed and the servers answer. During a fault, also one that never heals, a lock may
-// refuse for any time.
+// liveness checks that a lock that can be granted is granted. Except for the rule unavailable, it judges only quiet
+// stretches, after all faults have healed and the servers answer.
 //
 // Its first rule is no-progress: in a quiet stretch, from the position on at which no client
 // could hold a key any more, at least five attempts were refused over at least a
@@ -27,10 +26,10 @@ const (
 // may have its hold, whether or not the client still counts on it. If a holder with a lease of a minute
 // dies, the lock may be held for that minute.
 //
-// residue.go and asleep.go have the other rules.
+// residue.go, asleep.go and unavailable.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
 	stretches := l.quiet
-	findings := l.residue()
+	findings := append(l.residue(), l.unavailable()...)
 	if len(stretches) == 0 {
 		return violated(findings)
 	}

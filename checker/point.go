@@ -53,6 +53,7 @@ func Points() []Point {
 		{"in-order", "a client asked for the lock while another client was in the queue", nil, inOrder},
 		{"late-token", "a grant with a token was learned when another client had been granted the lock", []string{"pause"}, halved},
 		{"no-majority", "clients asked ten times while a majority of the servers was down", []string{"kill"}, noMajority},
+		{"minority-down", "clients asked ten times while some of the independent masters were down, and the others were a majority", []string{"kill"}, minorityDown},
 		{"unconfirmed", "clients asked ten times while no replica confirmed a grant", []string{"lag"}, unconfirmed},
 	}
 }

@@ -138,11 +138,19 @@ func (e *episode) bothAsked(f *history.Fault, from, to time.Duration) string {
 // noMajority: a lock that needs no majority would have been granted.
 func noMajority(e *episode) string {
 	return e.tried("kill", func(f *history.Fault) string {
-		masters, down := e.h.Header.Masters, 0
-		for _, t := range f.Targets {
-			down += count(!history.ParseParty(t).IsClient())
-		}
+		masters, down := e.h.Header.Masters, len(serversOf(f))
 		if masters > 1 && masters-down >= masters/2+1 {
+			return fmt.Sprintf("%d of %d masters were up", masters-down, masters)
+		}
+		return ""
+	})
+}
+
+// minorityDown: a lock that needs every master would not have been granted.
+func minorityDown(e *episode) string {
+	return e.tried("kill", func(f *history.Fault) string {
+		masters, down := e.h.Header.Masters, len(serversOf(f))
+		if masters-down < masters/2+1 {
 			return fmt.Sprintf("%d of %d masters were up", masters-down, masters)
 		}
 		return ""

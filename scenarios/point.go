@@ -62,6 +62,10 @@ func (p Point) Refuses(card locks.Card, entry catalog.Lock, on service.Topology)
 		if !majority && on.Name != "quorum" {
 			return "it needs no majority of servers"
 		}
+	case "minority-down":
+		if !majority {
+			return "it needs no majority of servers"
+		}
 	case "late-arrival", "late-own":
 		if majority {
 			return fmt.Sprintf("a request to one of %d independent masters is late, and the others have answered", masters)

@@ -66,6 +66,8 @@ func (s *story) ruleTitle() string {
 		return fmt.Sprintf("gave a token of %s to %s and again to %s", key, first, second)
 	case noProgressRule:
 		return fmt.Sprintf("granted %s to no client, although it was free", key)
+	case "unavailable":
+		return fmt.Sprintf("granted %s to no client, although its servers could grant it", key)
 	case lostWakeUpRule:
 		return fmt.Sprintf("left %s waiting for %s, although it was free", first, key)
 	case "residue":

@@ -48,7 +48,21 @@ func majorityLocks() []Mutant {
 				return did, err
 			}}),
 		ofThree,
+		on("majority-of-all", "gives up if one master does not answer, and leaves what it took",
+			Wrong{Bug: "W-29", Known: "redlock-py 1.0.8, whose lock() raises", Scenario: "dead-minority", Class: "unavailable"}, ofAll()),
 	}
+}
+
+// ofAll is redlock that wants an answer of every master. It does not release what it took on the others.
+func ofAll() redlock.Options {
+	o := skipping(func(op redlock.Op, _ int) bool { return op == redlock.CleanUp })
+	o.Quorum = func(n, answered int) int {
+		if answered < n {
+			return n + 1
+		}
+		return n/2 + 1
+	}
+	return o
 }
 
 // skipping is redlock that leaves out some steps and counts them as done.

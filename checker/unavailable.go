@@ -1,0 +1,225 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockbench/internal/history"
+)
+
+// This file finds locks that no client gets although their servers could grant them: the rule unavailable.
+//
+// no-progress judges recovery periods. A lock that survives a fault must also be granted while the fault lasts, and a lock whose
+// servers no fault concerns must always be granted:
+//
+//	one of five masters is down   ├──────────────────────────────┤
+//	clients that no fault concerns  ✗ ✗   ✗ ✗    ✗  ✗   ✗  ✗  ✗       unavailable after a lease and unavailableMargin
+//
+// A client that was answered with an error was not granted the lock, whatever the servers did. So a library whose failed acquires
+// leave the lock taken is not excused by them.
+
+const ruleUnavailable = "unavailable"
+
+// unavailableMargin is how long clients may be refused in addition to a lease: they reconnect, wait for a dead server, and split votes.
+const unavailableMargin = 3 * time.Second
+
+// unavailable finds, for each key, the times in which no client was granted it for longer than its lease and the margin.
+func (l *ledger) unavailable() (findings []Finding) {
+	away := l.away()
+	for _, k := range l.Keys {
+		var taken []stretch
+		var tries []history.Op
+		for _, d := range k.All {
+			s := d.Session
+			apart := len(s.Keys) > 1 || l.concerned(s) // its client cannot expect to be granted this key
+			switch {
+			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || l.h.Events[s.Acquire.Invoke].TTL == 0):
+				pos, _ := l.Free(d, l.LeaseOver(d))
+				taken = append(taken, stretch{s.Acquire.Invoke, pos})
+			case !apart && !notAsked(l.h.At(s.Acquire.Return).Error):
+				tries = append(tries, s.Acquire)
+			}
+		}
+		slices.SortFunc(tries, func(a, b history.Op) int { return a.Return - b.Return })
+		for _, free := range between(append(taken, away...), len(l.h.Events)) {
+			if f, ok := l.ungranted(k.Name, tries, free); ok {
+				findings = append(findings, f)
+			}
+		}
+	}
+	return findings
+}
+
+// stretch is the positions from From to before To.
+type stretch struct{ from, to int }
+
+// between returns the parts of a history of n events that no stretch covers.
+func between(all []stretch, n int) (free []stretch) {
+	slices.SortFunc(all, func(a, b stretch) int { return a.from - b.from })
+	from := 0
+	for _, s := range all {
+		if s.from > from {
+			free = append(free, stretch{from, s.from})
+		}
+		from = max(from, s.to)
+	}
+	if from < n {
+		free = append(free, stretch{from, n})
+	}
+	return free
+}
+
+// concerned reports whether a fault named the client of a session during its acquire, or the client died then.
+func (l *ledger) concerned(s *history.Session) bool {
+	return s.DiedAt >= 0 && s.DiedAt < s.Acquire.Return || slices.ContainsFunc(l.h.Faults, func(f history.Fault) bool {
+		return f.Began() && f.Strikes(s.Client) && f.Begins < s.Acquire.Return && (f.Healed < 0 || f.Healed > s.Acquire.Invoke)
+	})
+}
+
+// away returns the stretches in which too many servers were down or out of reach, and all that follows a moment from which
+// nothing is known: a step of the clocks, or a change of roles.
+//
+// Of independent masters, those that no fault names are enough if they are a majority, or all for a lock that takes several names on
+// all of them. A lock on other servers is judged in episodes up to the first fault on a server, because a new leader may need any
+// time to serve.
+func (l *ledger) away() (all []stretch) {
+	end := len(l.h.Events)
+	if step := l.h.ClockStep(); step < end {
+		all = append(all, stretch{step, end})
+	}
+	masters := l.h.Header.Masters
+	spare := masters - (masters/2 + 1)
+	if l.h.Header.Claims.Several {
+		spare = 0
+	}
+	for i := range l.h.Faults {
+		f := &l.h.Faults[i]
+		switch {
+		case !f.Began() || len(f.Targets) > 0 && len(serversOf(f)) == 0:
+		case masters <= 1:
+			all = append(all, stretch{f.Begins, l.episodeEnd(f.Begins)})
+		case len(f.Targets) == 0:
+			all = append(all, stretch{f.Begins, l.healedAt(f)})
+		case len(l.downAt(f.Begins)) > spare:
+			all = append(all, stretch{f.Begins, l.enough(f.Begins, spare)})
+		}
+	}
+	for _, pos := range l.h.Probes {
+		if masters <= 1 && l.h.Events[pos].Facts.Promoted != nil {
+			all = append(all, stretch{pos, l.episodeEnd(pos)})
+		}
+	}
+	return all
+}
+
+// downAt returns the servers that a fault concerned at a position.
+func (l *ledger) downAt(pos int) map[string]bool {
+	down := map[string]bool{}
+	for i := range l.h.Faults {
+		if f := &l.h.Faults[i]; f.Began() && f.Begins <= pos && pos < l.healedAt(f) {
+			for _, name := range serversOf(f) {
+				down[name] = true
+			}
+		}
+	}
+	return down
+}
+
+// enough returns the first position after another one at which faults concerned no more servers than the lock can spare.
+func (l *ledger) enough(pos, spare int) int {
+	for len(l.downAt(pos)) > spare {
+		next := len(l.h.Events)
+		for i := range l.h.Faults {
+			if healed := l.healedAt(&l.h.Faults[i]); healed > pos {
+				next = min(next, healed)
+			}
+		}
+		if next == len(l.h.Events) {
+			return next
+		}
+		pos = next
+	}
+	return pos
+}
+
+// serversOf returns the targets of a fault that are servers.
+func serversOf(f *history.Fault) []string {
+	return slices.DeleteFunc(slices.Clone(f.Targets), func(name string) bool { return history.ParseParty(name).IsClient() })
+}
+
+// healedAt returns the position at which a fault healed, or the end.
+func (l *ledger) healedAt(f *history.Fault) int {
+	if f.Healed < 0 {
+		return len(l.h.Events)
+	}
+	return f.Healed
+}
+
+// episodeEnd returns the position at which the episode of a position ends.
+func (l *ledger) episodeEnd(pos int) int {
+	for _, s := range l.h.Episodes {
+		if s.At > pos {
+			return s.At
+		}
+	}
+	return len(l.h.Events)
+}
+
+// ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
+// from the first answer to the last one. A time in which no client asked ends a run. The attempts are in the order of their answers.
+func (l *ledger) ungranted(key string, tries []history.Op, free stretch) (Finding, bool) {
+	var run []history.Op
+	for _, op := range tries {
+		if op.Invoke < free.from || op.Return >= free.to {
+			continue
+		}
+		if len(run) > 0 && l.h.Events[op.Invoke].Time > l.h.Events[run[len(run)-1].Return].Time+unavailableMargin {
+			run = nil
+		}
+		run = append(run, op)
+		if f, ok := l.tooLong(key, run); ok {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// tooLong returns a finding if a run of attempts lasted longer than a lease and the margin.
+func (l *ledger) tooLong(key string, run []history.Op) (Finding, bool) {
+	begin, end, lease := run[0].Return, run[len(run)-1].Return, l.h.Header.Lease
+	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; len(run) < refusalsMin || lasted <= lease+unavailableMargin {
+		return Finding{}, false
+	}
+	for _, op := range run {
+		lease = max(lease, l.h.Events[op.Invoke].TTL)
+	}
+	if lease == 0 || l.h.Events[end].Time-l.h.Events[begin].Time <= lease+unavailableMargin {
+		return Finding{}, false
+	}
+	last := &l.h.Events[end]
+	answer := strings.ReplaceAll(last.Error, " of session "+last.Session, "")
+	return Finding{
+		Rule: ruleUnavailable, Key: key, Event: end,
+		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts ended without it, the last one with: %s",
+			key, l.at(begin), l.at(end), lease, unavailableMargin, l.allowed(begin, end), len(run), answer),
+		Events: []int{begin, end},
+	}, true
+}
+
+// allowed describes why the servers could have granted a lock between two positions.
+func (l *ledger) allowed(from, to int) string {
+	masters := l.h.Header.Masters
+	if masters <= 1 {
+		return "no fault concerned its servers"
+	}
+	down := l.downAt(from)
+	for i := range l.h.Faults {
+		if at := l.h.Faults[i].Begins; from < at && at < to {
+			maps.Copy(down, l.downAt(at))
+		}
+	}
+	return fmt.Sprintf("%d of %d masters were up and reachable", masters-len(down), masters)
+}
