@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/checker/hold"
 	"lockbench/internal/history"
 )
 
@@ -31,19 +32,18 @@ func (l *ledger) unavailable() (findings []Finding) {
 	away := l.away()
 	for _, k := range l.Keys {
 		var taken []stretch
-		var tries []history.Op
+		var tries []attempt
 		for _, d := range k.All {
 			s := d.Session
 			apart := len(s.Keys) > 1 || l.concerned(s) // its client cannot expect to be granted this key
 			switch {
 			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || l.h.Events[s.Acquire.Invoke].TTL == 0):
 				pos, _ := l.Free(d, l.LeaseOver(d))
-				taken = append(taken, stretch{s.Acquire.Invoke, pos})
-			case !apart && !notAsked(l.h.At(s.Acquire.Return).Error):
-				tries = append(tries, s.Acquire)
+				taken = append(taken, stretch{l.takenFrom(d), pos})
+			case !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
+				tries = append(tries, l.attempt(s))
 			}
 		}
-		slices.SortFunc(tries, func(a, b history.Op) int { return a.Return - b.Return })
 		for _, free := range between(append(taken, away...), len(l.h.Events)) {
 			if f, ok := l.ungranted(k.Name, tries, free); ok {
 				findings = append(findings, f)
@@ -53,8 +53,20 @@ func (l *ledger) unavailable() (findings []Finding) {
 	return findings
 }
 
+// attempt is an acquire that did not grant a key, as far as it was under way in a stretch.
+type attempt struct {
+	history.Op
+	ttl    time.Duration
+	answer string
+}
+
 // stretch is the positions from From to before To.
 type stretch struct{ from, to int }
+
+// meets reports whether an operation was under way in one of the stretches.
+func meets(all []stretch, op history.Op) bool {
+	return slices.ContainsFunc(all, func(s stretch) bool { return s.from <= op.Return && op.Invoke < s.to })
+}
 
 // between returns the parts of a history of n events that no stretch covers.
 func between(all []stretch, n int) (free []stretch) {
@@ -70,6 +82,16 @@ func between(all []stretch, n int) (free []stretch) {
 		free = append(free, stretch{from, n})
 	}
 	return free
+}
+
+// takenFrom returns the position from which a session may hold its keys. A lease that the answer to a long acquire reports began no
+// earlier than its length before that answer.
+func (l *ledger) takenFrom(d *hold.Hold) int {
+	op := d.Session.Acquire
+	if ttl := l.h.Events[op.Invoke].TTL; d.Granted() && ttl > 0 {
+		return max(op.Invoke, l.After(l.h.Events[op.Return].Time-ttl))
+	}
+	return op.Invoke
 }
 
 // concerned reports whether a fault named the client of a session during its acquire, or the client died then.
@@ -169,17 +191,24 @@ func (l *ledger) episodeEnd(pos int) int {
 }
 
 // ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
-// from the first answer to the last one. A time in which no client asked ends a run. The attempts are in the order of their answers.
-func (l *ledger) ungranted(key string, tries []history.Op, free stretch) (Finding, bool) {
-	var run []history.Op
-	for _, op := range tries {
-		if op.Invoke < free.from || op.Return >= free.to {
-			continue
+// from the first call of an attempt that was refused, or the first answer with an error, to the last answer. A time in which no client asked ends a run.
+func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, bool) {
+	var within []attempt
+	for _, a := range tries {
+		if a.Outcome == history.Failed { // its client is kept waiting in any part of it
+			a.Return = min(a.Return, free.to-1)
 		}
-		if len(run) > 0 && l.h.Events[op.Invoke].Time > l.h.Events[run[len(run)-1].Return].Time+unavailableMargin {
+		if a.Invoke = max(a.Invoke, free.from); a.Invoke <= a.Return && a.Return < free.to {
+			within = append(within, a)
+		}
+	}
+	slices.SortFunc(within, func(a, b attempt) int { return a.Return - b.Return })
+	var run []attempt
+	for _, a := range within {
+		if len(run) > 0 && l.h.Events[a.Invoke].Time > l.h.Events[run[len(run)-1].Return].Time+unavailableMargin {
 			run = nil
 		}
-		run = append(run, op)
+		run = append(run, a)
 		if f, ok := l.tooLong(key, run); ok {
 			return f, true
 		}
@@ -187,24 +216,35 @@ func (l *ledger) ungranted(key string, tries []history.Op, free stretch) (Findin
 	return Finding{}, false
 }
 
+// attempt returns the attempt of a session.
+func (l *ledger) attempt(s *history.Session) attempt {
+	answer := l.h.Events[s.Acquire.Return].Error
+	return attempt{s.Acquire, l.h.Events[s.Acquire.Invoke].TTL, strings.ReplaceAll(answer, " of session "+s.Name, "")}
+}
+
 // tooLong returns a finding if a run of attempts lasted longer than a lease and the margin.
-func (l *ledger) tooLong(key string, run []history.Op) (Finding, bool) {
-	begin, end, lease := run[0].Return, run[len(run)-1].Return, l.h.Header.Lease
+func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
+	begin, end, lease := len(l.h.Events), run[len(run)-1].Return, l.h.Header.Lease
+	for _, op := range run {
+		if op.Outcome == history.Failed {
+			begin = min(begin, op.Invoke) // from its call on, its client was kept waiting
+		} else {
+			begin = min(begin, op.Return) // until its answer, it may have held
+		}
+	}
 	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; len(run) < refusalsMin || lasted <= lease+unavailableMargin {
 		return Finding{}, false
 	}
 	for _, op := range run {
-		lease = max(lease, l.h.Events[op.Invoke].TTL)
+		lease = max(lease, op.ttl)
 	}
 	if lease == 0 || l.h.Events[end].Time-l.h.Events[begin].Time <= lease+unavailableMargin {
 		return Finding{}, false
 	}
-	last := &l.h.Events[end]
-	answer := strings.ReplaceAll(last.Error, " of session "+last.Session, "")
 	return Finding{
 		Rule: ruleUnavailable, Key: key, Event: end,
 		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts ended without it, the last one with: %s",
-			key, l.at(begin), l.at(end), lease, unavailableMargin, l.allowed(begin, end), len(run), answer),
+			key, l.at(begin), l.at(end), lease, unavailableMargin, l.allowed(begin, end), len(run), run[len(run)-1].answer),
 		Events: []int{begin, end},
 	}, true
 }

@@ -354,3 +354,27 @@ func TestConformCalls(t *testing.T) {
 		})
 	}
 }
+
+// redlock-py of PyPI, called as its README does, gives no lock while one master of five is dead.
+func TestRedlockPy(t *testing.T) {
+	long(t)
+	needServer(t)
+	example, err := filepath.Abs("../examples/redlock-py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	venv := filepath.Join(t.TempDir(), "venv")
+	for _, command := range [][]string{
+		{"python3", "-m", "venv", venv},
+		{filepath.Join(venv, "bin/python"), "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", filepath.Join(example, "requirements.txt")},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", command, err, out)
+		}
+	}
+	lock := fmt.Sprintf("redlock-py=cmd:%s/bin/python %s/guest.py", venv, example)
+	out, code := run(t, install(t, built), nil, "run", "dead-minority", "--world", "local", "--seed", "1", "--locks", "no-lock,redlock,"+lock)
+	if code != 1 || !regexp.MustCompile(`(?m)^redlock-py .* violated +unavailable`).MatchString(out) || !regexp.MustCompile(`(?m)^redlock .* valid`).MatchString(out) {
+		t.Errorf("exit %d, want 1 and redlock-py unavailable:\n%s", code, out)
+	}
+}
