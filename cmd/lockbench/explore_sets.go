@@ -34,7 +34,7 @@ func newSimSetsCommand() *cobra.Command {
 		Hidden:  true,
 		Args:    wants(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return search.ServeSets(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open)
+			return search.ServeSets(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open, nil)
 		},
 	}
 }

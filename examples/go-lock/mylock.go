@@ -56,6 +56,8 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 		return held, fmt.Errorf("acquire %q: %w", held.key, err)
 	case !granted:
 		return nil, locks.ErrTaken
+	case !time.Now().Before(held.until):
+		return held, fmt.Errorf("acquire %q: the answer came after the end of the lease", held.key)
 	}
 	return held, nil
 }

@@ -220,6 +220,9 @@ func (s *server) handle(ctx context.Context, c call) {
 	}
 }
 
+// Panicked begins the text of an answer if the lock panicked in the operation.
+const Panicked = "the lock panicked in "
+
 // answer executes a request. If the lock panics, the outcome is unknown.
 func (s *server) answer(ctx context.Context, c call) (a Answer) {
 	defer func() {
@@ -251,7 +254,7 @@ func (s *server) answer(ctx context.Context, c call) (a Answer) {
 
 func (s *server) panicked(op string, p any) error {
 	fmt.Fprintf(s.log, "the lock panicked in %s: %v\n%s", op, p, debug.Stack())
-	err := fmt.Errorf("the lock panicked in %s: %v", op, p)
+	err := fmt.Errorf(Panicked+"%s: %v", op, p)
 	if at := panicPlace(); op == OpOpen && at != "" {
 		// The panic ends the run, so the message contains its place.
 		err = fmt.Errorf("%w, at %s", err, at)

@@ -77,7 +77,7 @@ func (j *Job) Only(ctx context.Context, in trial.Input) (*Job, error) {
 	if one.Plan, err = nemesis.Draw(in.Seed, in.Episodes, in.Faults); err != nil {
 		return nil, err
 	}
-	sub, err := trial.NewSubject(in, nil)
+	sub, err := trial.NewSubject(in, j.Options.Opener)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 			return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
 		},
 		"sets": func() int {
-			if err := ServeSets(context.Background(), os.Stdin, os.Stdout, catalog.Open); err != nil {
+			if err := ServeSets(context.Background(), os.Stdin, os.Stdout, catalog.Open, nil); err != nil {
 				return report.ExitHarness
 			}
 			return 0

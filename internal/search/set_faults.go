@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,10 +70,18 @@ func (f fault) on(e workloads.Event) bool {
 	return !f.Request || e == workloads.Acquiring || e == workloads.Releasing
 }
 
+// begins reports whether a fault begins with one of some texts.
+func begins(fault string, with []string) bool {
+	return slices.ContainsFunc(with, func(word string) bool { return strings.HasPrefix(fault, word) })
+}
+
 // applicable returns the catalog for the lock's servers, with one fault for each server, and why others do not apply.
-func (x Sets) applicable() (all []fault, not []string, err error) {
+func (x Sets) applicable(ctx context.Context) (all []fault, not []string, err error) {
 	in := x.input(x.Job.Scenario)
-	sub, err := trial.NewSubject(in, nil)
+	sub, err := trial.NewSubject(in, x.Job.Options.Opener)
+	if err == nil {
+		err = sub.Introduce(ctx, x.Job.World)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +95,7 @@ func (x Sets) applicable() (all []fault, not []string, err error) {
 		}
 	}
 	for _, f := range faults(in.Workload.TTL * 3 / 2) {
-		if len(x.only) > 0 && !slices.ContainsFunc(x.only, func(word string) bool { return strings.HasPrefix(f.Text, word) }) {
+		if len(x.only) > 0 && !begins(f.Text, x.only) {
 			continue
 		}
 		texts := []string{f.Text}
@@ -97,6 +106,10 @@ func (x Sets) applicable() (all []fault, not []string, err error) {
 			}
 		}
 		for _, text := range texts {
+			if begins(text, x.Without) {
+				not = append(not, text+": left out")
+				continue
+			}
 			one, event, request := fault{text, f.Request}, workloads.Acquired, 0
 			if f.Request {
 				event, request = workloads.Acquiring, 1

@@ -52,10 +52,16 @@ type Sets struct {
 	// the file from it.
 	Journal string
 	Resume  bool
-	// Command starts a process that serves [ServeSets].
-	Command  []string
-	Parallel int // how many processes; 0: one for each processor
-	Again    string
+	// Without are the beginnings of faults that are left out of the catalog.
+	Without []string
+	// Accept are the harms that the lock does not promise to prevent: what a set shows, or the beginning of one of its
+	// faults. They are counted.
+	Accept []string
+	// Command starts a process that serves [ServeSets], with Environment added to that of this process.
+	Command     []string
+	Environment []string
+	Parallel    int // how many processes; 0: one for each processor
+	Again       string
 	// Tell, if not nil, receives the progress, and Begins how long the next size will take at most.
 	Tell   func(SetsFound)
 	Begins func(Estimate)
@@ -91,7 +97,7 @@ func (x Sets) Run(ctx context.Context) (*SetsFound, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, x.Budget, errBudget)
 		defer cancel()
 	}
-	all, not, err := x.applicable()
+	all, not, err := x.applicable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +112,7 @@ func (x Sets) Run(ctx context.Context) (*SetsFound, error) {
 		parallel = runtime.NumCPU()
 	}
 	out := h.found()
-	pool := newPool(x.Command, parallel)
+	pool := newPool(x.Command, x.Environment, parallel)
 	defer func() {
 		pool.close()
 		out.Elapsed, out.Processor = time.Since(started), time.Duration(pool.processor.Load())

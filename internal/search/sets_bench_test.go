@@ -16,13 +16,13 @@ func BenchmarkSets(b *testing.B) {
 	for _, lock := range []string{"set-nx", "redlock", "redisson"} {
 		b.Run(lock, func(b *testing.B) {
 			x := setsOf(b, lock, "single", nil)
-			all, _, err := x.applicable()
+			all, _, err := x.applicable(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
 			w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
 			none := setJob{Input: x.input(x.Job.Scenario), Rounds: 1}
-			first := none.do(b.Context(), w)
+			first := none.do(b.Context(), w, nil)
 			var jobs bytes.Buffer
 			n := 0
 			for n < b.N {
@@ -43,7 +43,7 @@ func BenchmarkSets(b *testing.B) {
 				}
 			}
 			b.ResetTimer()
-			if err := ServeSets(b.Context(), &jobs, io.Discard, catalog.Open); err != nil {
+			if err := ServeSets(b.Context(), &jobs, io.Discard, catalog.Open, nil); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -51,6 +51,7 @@ type Level struct {
 	Starts   int  `json:"starts"`
 	Tried    int  `json:"tried"`
 	Violated int  `json:"violated"`
+	Accepted int  `json:"accepted,omitempty"` // of the violated ones
 	Unknown  int  `json:"unknown"`
 	NotRun   int  `json:"not_run"`
 	Distinct int  `json:"distinct"` // different histories
@@ -79,7 +80,9 @@ type Set struct {
 	Class  string   `json:"class,omitempty"`
 	Text   string   `json:"text"`
 	After  int      `json:"after"` // how many sets had run by then, with this one
-	Dir    string   `json:"-"`     // the results folder
+	// Accepted reports that the lock does not promise to prevent it.
+	Accepted bool   `json:"accepted,omitempty"`
+	Dir      string `json:"-"` // the results folder
 }
 
 // Shows names what a set shows: its class, or its rule if that has none.
@@ -130,6 +133,24 @@ func (f *SetsFound) Whole() bool {
 	return len(f.Levels) == f.Size+1 || none.Violated+none.Unknown+none.NotRun > 0
 }
 
+// Worst returns the first of the smallest sets that is not accepted, or nil.
+func (f *SetsFound) Worst() *Set {
+	for i := range f.Smallest {
+		if s := &f.Smallest[i]; !s.Accepted {
+			return s
+		}
+	}
+	return nil
+}
+
+// Undecided returns how many sets did not run or are unknown.
+func (f *SetsFound) Undecided() (n int) {
+	for _, l := range f.Levels {
+		n += l.NotRun + l.Unknown
+	}
+	return n
+}
+
 // Count returns how many sets ran.
 func (f *SetsFound) Count() (n int) {
 	for _, l := range f.Levels {
@@ -170,7 +191,7 @@ func (f *SetsFound) ExitCode() (code int, why string) {
 		return report.ExitUnknown, "interrupted before the small run"
 	case f.Levels[0].NotRun > 0:
 		return report.ExitHarness, "the small run failed: " + f.Levels[0].Reasons[0].Why
-	case f.Levels[0].Violated > 0:
+	case f.Levels[0].Violated > f.Levels[0].Accepted:
 		return report.ExitUnexpected, "the lock is wrong without any fault"
 	case f.Levels[0].Unknown > 0:
 		return report.ExitUnknown, "the run without faults is unknown: " + f.Levels[0].Reasons[0].Why
@@ -180,8 +201,9 @@ func (f *SetsFound) ExitCode() (code int, why string) {
 		return report.ExitUnknown, "interrupted, after " + f.Tried()
 	case notRun+unknown > 0:
 		return report.ExitUnknown, fmt.Sprintf("%d of %d sets did not run, and %d are unknown", notRun, sets, unknown)
-	case len(f.Smallest) > 0:
-		return report.ExitUnexpected, fmt.Sprintf("%s by %s", f.Smallest[0].Shows(), report.Plural(len(f.Smallest[0].Faults), "fault"))
+	}
+	if s := f.Worst(); s != nil {
+		return report.ExitUnexpected, fmt.Sprintf("%s by %s", s.Shows(), report.Plural(len(s.Faults), "fault"))
 	}
 	return report.ExitExpected, fmt.Sprintf("none of %d sets of up to %s breaks the lock", sets, report.Plural(f.Size, "fault"))
 }

@@ -120,7 +120,7 @@ func TestSetsThatDie(t *testing.T) {
 
 // A set that fails in a process that has run others runs again in a new process, which libraries have not used yet.
 func TestSetsThatFailAgain(t *testing.T) {
-	p := newPool([]string{"/bin/sh", "-c", `read job; echo '{"missed":"first"}'; read job; echo used >&2; exit 1`}, 1)
+	p := newPool([]string{"/bin/sh", "-c", `read job; echo noise; echo '{"set":1,"missed":"first"}'; read job; echo used >&2; exit 1`}, nil, 1)
 	defer p.close()
 	for i := range 3 {
 		answer, err := p.try(t.Context(), setJob{})
@@ -156,7 +156,7 @@ func TestSetsKeepTheirEvents(t *testing.T) {
 			}
 			var c copied
 			w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
-			if err := x.input(s).Do(t.Context(), w, nil, &c, "", func(string) {}); err != nil {
+			if err := x.input(s).Do(t.Context(), w, nil, nil, &c, "", func(string) {}); err != nil {
 				t.Fatal(err)
 			}
 			kept, err := history.Build(c.header, c.events)

@@ -19,6 +19,7 @@ type setsHeader struct {
 	Program  string   `json:"program"`
 	Faults   []fault  `json:"faults"` // the catalog for the lock's servers
 	Not      []string `json:"not_applied,omitempty"`
+	Accept   []string `json:"accept,omitempty"`
 	Full     bool     `json:"full,omitempty"`
 	Again    string   `json:"again,omitempty"`
 }
@@ -27,7 +28,7 @@ type setsHeader struct {
 func (x Sets) header(all []fault, not []string) setsHeader {
 	return setsHeader{
 		Sets: 1, Lock: x.Job.Scenario.Locks[0].Name, Size: x.Size, Rounds: x.Rounds, Shard: x.Shard.I, Shards: x.Shard.N,
-		Scenario: string(x.Job.Scenario.Source), Program: x.Job.Options.Program, Faults: all, Not: not, Full: x.full, Again: x.Again,
+		Scenario: string(x.Job.Scenario.Source), Program: x.Job.Options.Program, Faults: all, Not: not, Accept: x.Accept, Full: x.full, Again: x.Again,
 	}
 }
 
@@ -185,6 +186,9 @@ func (t *tally) violated(b branch, r setRan) {
 	s := Set{Faults: b.faults(r.Request), Rule: r.Rule, Class: r.Class, Text: r.Text}
 	shows, kind := s.Shows(), s.Kind()
 	l.Shown[shows]++
+	if s.Accepted = slices.Contains(t.header.Accept, shows) || slices.ContainsFunc(s.Faults, func(f string) bool { return begins(f, t.header.Accept) }); s.Accepted {
+		l.Accepted++
+	}
 	if l.Kinds[kind] == nil {
 		l.Kinds[kind] = map[string]int{}
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
@@ -40,6 +42,8 @@ type setJob struct {
 
 // setAnswer is the line that it writes for each job.
 type setAnswer struct {
+	// Set is 1. The line begins with it, which tells it from output of the lock.
+	Set     int      `json:"set"`
 	Outcome *outcome `json:"outcome,omitempty"`
 	Points  []point  `json:"points,omitempty"`
 	// Missed is why the last fault did not start: its point did not occur.
@@ -50,8 +54,8 @@ type setAnswer struct {
 }
 
 // ServeSets runs one set of faults after another in this process until the input ends. open returns the opener of a lock
-// by name and options.
-func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) error {
+// by name and options, and own is a user's lock, or nil.
+func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error), own *trial.Opener) error {
 	read, write := json.NewDecoder(in), json.NewEncoder(out)
 	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir()})
 	for {
@@ -65,7 +69,9 @@ func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(strin
 			runtime.GC() // a pool is emptied by the second collection
 			runtime.GC()
 		}
-		if err := write.Encode(job.watched(ctx, w)); err != nil {
+		answer := job.watched(ctx, w, own)
+		answer.Set = 1
+		if err := write.Encode(answer); err != nil {
 			return fmt.Errorf("write what a set of faults shows: %w", err)
 		}
 	}
@@ -73,9 +79,9 @@ func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(strin
 
 // watched is do, with an error if virtual time cannot advance any more. The process must end then, because the
 // simulation of the set has not ended.
-func (job setJob) watched(ctx context.Context, w *sim.World) setAnswer {
+func (job setJob) watched(ctx context.Context, w *sim.World, own *trial.Opener) setAnswer {
 	answered := make(chan setAnswer, 1)
-	go func() { answered <- job.do(ctx, w) }()
+	go func() { answered <- job.do(ctx, w, own) }()
 	look := time.NewTicker(trial.LookEvery)
 	defer look.Stop()
 	var watch trial.Watch
@@ -92,14 +98,14 @@ func (job setJob) watched(ctx context.Context, w *sim.World) setAnswer {
 }
 
 // do runs a set and judges its history.
-func (job setJob) do(ctx context.Context, w *sim.World) (answer setAnswer) {
+func (job setJob) do(ctx context.Context, w *sim.World, own *trial.Opener) (answer setAnswer) {
 	if file := job.Input.Lock.Module; file != "" {
 		if err := w.Prepare(ctx, file); err != nil {
 			return setAnswer{Error: err.Error()}
 		}
 	}
 	text := taken{sum: sha256.New()}
-	if err := job.Input.Do(ctx, w, nil, &text, "", func(string) {}); err != nil {
+	if err := job.Input.Do(ctx, w, own, nil, &text, "", func(string) {}); err != nil {
 		if not := (world.Unsupported{}); errors.As(err, &not) {
 			return setAnswer{Unsupported: not.Why.Error()}
 		}
@@ -108,6 +114,11 @@ func (job setJob) do(ctx context.Context, w *sim.World) (answer setAnswer) {
 	h, err := history.Build(text.header, text.events)
 	if err != nil {
 		return setAnswer{Error: err.Error()}
+	}
+	for _, e := range h.Events {
+		if strings.Contains(e.Error, guest.Panicked) {
+			return setAnswer{Error: e.Error}
+		}
 	}
 	if len(h.Faults) < job.Faults || job.Faults > 0 && h.Faults[job.Faults-1].Bites < 0 {
 		return setAnswer{Missed: "the last fault did not take effect"}
@@ -192,6 +203,7 @@ func momentOf(e *history.Event, granted map[string]bool) workloads.Event {
 // pool is the processes of a search. A process that dies or hangs is replaced, and only its set did not run.
 type pool struct {
 	command []string
+	env     []string
 	size    int
 	idle    chan *worker // nil: a process is to be started
 	// ran and died count the sets, and the sets that a process failed after it had run others. See careful.
@@ -203,16 +215,16 @@ type pool struct {
 type worker struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
-	out  *json.Decoder
+	out  *bufio.Reader
 	log  *bytes.Buffer
 	sets int // how many it has run
 }
 
 // setLimit is how long a set may take. In virtual time only a lock that computes forever, or blocks the clock, takes long.
-const setLimit = time.Minute
+const setLimit = 20 * time.Second
 
-func newPool(command []string, size int) *pool {
-	p := &pool{command: command, size: size, idle: make(chan *worker, size)}
+func newPool(command, env []string, size int) *pool {
+	p := &pool{command: command, env: env, size: size, idle: make(chan *worker, size)}
 	for range size {
 		p.idle <- nil
 	}
@@ -221,7 +233,7 @@ func newPool(command []string, size int) *pool {
 
 func (p *pool) start() (*worker, error) {
 	w := &worker{cmd: exec.Command(p.command[0], p.command[1:]...), log: new(bytes.Buffer)}
-	w.cmd.Env = trial.LeanEnvironment("GOGC=800")
+	w.cmd.Env = append(trial.LeanEnvironment("GOGC=800"), p.env...)
 	w.cmd.Stderr = w.log
 	in, err := w.cmd.StdinPipe()
 	if err != nil {
@@ -231,7 +243,7 @@ func (p *pool) start() (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.in, w.out = in, json.NewDecoder(out)
+	w.in, w.out = in, bufio.NewReader(out)
 	return w, w.cmd.Start()
 }
 
@@ -297,13 +309,26 @@ func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error
 	}
 }
 
+// answer reads an answer. It skips what the lock prints.
+func (w *worker) answer(a *setAnswer) error {
+	for {
+		line, err := w.out.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		if bytes.HasPrefix(line, []byte(`{"set":1`)) {
+			return json.Unmarshal(line, a)
+		}
+	}
+}
+
 // try runs a set. After an error the process must end.
 func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err error) {
 	answered := make(chan error, 1)
 	go func() {
 		err := json.NewEncoder(w.in).Encode(job)
 		if err == nil {
-			err = w.out.Decode(&answer)
+			err = w.answer(&answer)
 		}
 		answered <- err
 	}()

@@ -99,14 +99,15 @@ func (given Instructions) do(ctx context.Context, w world.World, enough func(int
 		say = log.Say
 	}
 	to := summed{file, sha256.New(), written}
-	err = given.Input.Do(ctx, w, enough, to, given.Logs, say)
+	err = given.Input.Do(ctx, w, nil, enough, to, given.Logs, say)
 	return hex.EncodeToString(to.sum.Sum(nil)), err
 }
 
 // Do runs the trial in this process. It writes the history to history and the harness's log
-// to say. logs is the folder for the logs of servers; empty: no logs. For enough see [Trial].
-func (in Input) Do(ctx context.Context, w world.World, enough func(episode int) bool, history io.Writer, logs string, say func(line string)) error {
-	sub, err := NewSubject(in, nil)
+// to say. logs is the folder for the logs of servers; empty: no logs. own is a user's lock in this process, or nil. For
+// enough see [Trial].
+func (in Input) Do(ctx context.Context, w world.World, own *Opener, enough func(episode int) bool, history io.Writer, logs string, say func(line string)) error {
+	sub, err := NewSubject(in, own)
 	if err != nil {
 		return err
 	}

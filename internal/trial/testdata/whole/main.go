@@ -34,6 +34,6 @@ func do() error {
 	w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Latency: in.Latency})
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	note := func(line string) { fmt.Fprintln(os.Stderr, line) }
-	err := in.Do(context.Background(), w, nil, out, "", note)
+	err := in.Do(context.Background(), w, nil, nil, out, "", note)
 	return errors.Join(err, out.Flush())
 }
