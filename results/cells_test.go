@@ -35,10 +35,53 @@ const noPart = "none"
 type cell struct {
 	World, Scenario, Lock string
 	Verdict, Class        string
-	Violating, Episodes   int
-	LostWrites            int
-	OutageS               float64
+	Violating, Episodes   figure // the violated ones of the episodes that count
+	LostWrites, OutageS   figure
 	Batch                 string
+}
+
+// figure is a number, or nothing: a figure that was not measured is empty and not 0.
+type figure struct {
+	value    float64
+	measured bool
+}
+
+// of returns a figure that was measured.
+func of[N int | float64](n N) figure { return figure{float64(n), true} }
+
+func (f figure) n() int { return int(f.value) }
+
+// String returns the number, or an empty text.
+func (f figure) String() string {
+	if !f.measured {
+		return ""
+	}
+	return strconv.FormatFloat(f.value, 'f', -1, 64)
+}
+
+// parseFigure is the reverse of String.
+func parseFigure(text string) (figure, error) {
+	if text == "" {
+		return figure{}, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return of(n), err
+}
+
+// plus returns the sum, which is unknown if one of the figures is.
+func (f figure) plus(g figure) figure {
+	if !f.measured || !g.measured {
+		return figure{}
+	}
+	return of(f.value + g.value)
+}
+
+// atLeast returns the larger figure, or the one that was measured.
+func (f figure) atLeast(g figure) figure {
+	if !f.measured || g.measured && g.value > f.value {
+		return g
+	}
+	return f
 }
 
 // batch is a campaign that measured cells.
@@ -73,17 +116,11 @@ func readTable[T any](file string) ([]T, error) {
 		}
 		for i, text := range line {
 			var err error
-			switch field := v.Field(i); field.Kind() {
-			case reflect.Int:
-				var number int
-				number, err = strconv.Atoi(text)
-				field.SetInt(int64(number))
-			case reflect.Float64:
-				var number float64
-				number, err = strconv.ParseFloat(text, 64)
-				field.SetFloat(number)
-			default:
-				field.SetString(text)
+			switch field := v.Field(i).Addr().Interface().(type) {
+			case *figure:
+				*field, err = parseFigure(text)
+			case *string:
+				*field = text
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", file, n+2, err)
@@ -103,9 +140,9 @@ func writeTable[T any](file string, all []T) error {
 	defer f.Close()
 	w := csv.NewWriter(f)
 	var header []string
-	of := reflect.TypeFor[T]()
-	for i := range of.NumField() {
-		header = append(header, of.Field(i).Name)
+	row := reflect.TypeFor[T]()
+	for i := range row.NumField() {
+		header = append(header, row.Field(i).Name)
 	}
 	if err := w.Write(header); err != nil {
 		return err
@@ -168,8 +205,9 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 				c.Verdict = noPart
 			} else {
 				c.Verdict, c.Class = l.Verdict.String(), classOf(l)
-				c.Violating, c.Episodes = l.Counted()
-				c.LostWrites, c.OutageS = l.LostUpdates, float64(int(l.OutageS*100))/100
+				broke, counted := l.Counted()
+				c.Violating, c.Episodes = of(broke), of(counted)
+				c.LostWrites, c.OutageS = of(l.LostUpdates), of(float64(int(l.OutageS*100))/100)
 			}
 			if sum := at[c.place()]; sum == nil {
 				at[c.place()] = &c
@@ -215,8 +253,8 @@ func (c *cell) add(d cell) {
 	if better.Verdict == "unknown" || better.Verdict == noPart {
 		return
 	}
-	c.Violating, c.Episodes, c.LostWrites = worse.Violating+better.Violating, worse.Episodes+better.Episodes, worse.LostWrites+better.LostWrites
-	c.OutageS = max(worse.OutageS, better.OutageS)
+	c.Violating, c.Episodes, c.LostWrites = worse.Violating.plus(better.Violating), worse.Episodes.plus(better.Episodes), worse.LostWrites.plus(better.LostWrites)
+	c.OutageS = worse.OutageS.atLeast(better.OutageS)
 }
 
 // merge replaces the cells that were measured again, and drops the batches that no cell names any more.

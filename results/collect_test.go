@@ -3,6 +3,7 @@ package results
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -38,7 +39,7 @@ func TestCollect(t *testing.T) {
 	}
 	want := []cell{
 		{World: "sim", Scenario: "steady", Lock: "flock", Verdict: noPart, Batch: batches[0].Batch},
-		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: 2, Episodes: 6, LostWrites: 7, OutageS: 0.5, Batch: batches[0].Batch},
+		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: of(2), Episodes: of(6), LostWrites: of(7), OutageS: of(0.5), Batch: batches[0].Batch},
 	}
 	if len(cells) != len(want) {
 		t.Fatalf("the cells are %+v, expected %+v", cells, want)
@@ -46,6 +47,41 @@ func TestCollect(t *testing.T) {
 	for i := range want {
 		if cells[i] != want[i] {
 			t.Errorf("cell %d is %+v, expected %+v", i, cells[i], want[i])
+		}
+	}
+}
+
+// TestUnmeasured: a figure that was not measured is empty in the file and in sums, and a cell that ran has its number of episodes.
+func TestUnmeasured(t *testing.T) {
+	if sum := of(3).plus(figure{}); sum.measured || sum.String() != "" {
+		t.Errorf("3 and a figure that was not measured are %q", sum)
+	}
+	if got, err := parseFigure(""); err != nil || got.measured {
+		t.Errorf("an empty field is %v, %v", got, err)
+	}
+	cells, err := readTable[cell](cellsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, err := readTable[batch](batchesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := map[string]int{} // by batch: the cells with lost writes
+	for _, c := range cells {
+		lost[c.Batch] += c.LostWrites.n()
+		if ran := c.Verdict != noPart; ran != c.Episodes.measured || ran != c.Violating.measured || !ran && (c.LostWrites.measured || c.OutageS.measured) {
+			t.Errorf("%v: %+v", c.place(), c)
+		}
+	}
+	for _, c := range cells {
+		if c.LostWrites.measured && lost[c.Batch] == 0 {
+			t.Fatalf("no cell of batch %s lost a write, so it did not measure them: %v has %v", c.Batch, c.place(), c.LostWrites)
+		}
+	}
+	for _, c := range ofOneCommit(cells, batches) {
+		if mark := c.mark(); c.Verdict != noPart && !strings.HasSuffix(mark, "/"+c.Episodes.String()) && !strings.HasSuffix(mark, " of "+c.Episodes.String()) {
+			t.Errorf("%v is shown as %q, without its %v episodes", c.place(), mark, c.Episodes)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestTables(t *testing.T) {
 			if !found || !ended {
 				t.Fatalf("%s has no %s ... %s", file, strings.TrimSpace(begin), end)
 			}
-			block := write(cells, batches)
+			block := write(ofOneCommit(cells, batches), batches)
 			switch {
 			case block == old:
 			case !*update:
@@ -76,17 +76,30 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// mark names the kind of a result.
+// ofOneCommit returns the cells of batches that one program measured. The others are not shown.
+func ofOneCommit(cells []cell, batches []batch) []cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c cell) bool {
+		i := slices.IndexFunc(batches, func(b batch) bool { return b.Batch == c.Batch })
+		return i < 0 || strings.Contains(batches[i].Program, "several commits")
+	})
+}
+
+// mark names the kind of a result, with its episodes. A violation outside of the episodes that count leaves the cell undecided.
 func (c cell) mark() string {
 	switch {
 	case c.Verdict == noPart:
 		return "–"
-	case c.Verdict == "unknown":
-		return "?"
+	case c.undecided():
+		return fmt.Sprintf("? of %v", c.Episodes)
 	case c.Verdict == "violated":
-		return fmt.Sprintf("**%s** %d/%d", cmp.Or(c.Class, c.Verdict), c.Violating, c.Episodes)
+		return fmt.Sprintf("**%s** %v/%v", cmp.Or(c.Class, c.Verdict), c.Violating, c.Episodes)
 	}
-	return fmt.Sprintf("%d/%d", c.Violating, c.Episodes)
+	return fmt.Sprintf("%v/%v", c.Violating, c.Episodes)
+}
+
+// undecided reports whether a cell that ran shows neither that the lock held nor that it broke.
+func (c cell) undecided() bool {
+	return c.Verdict == "unknown" || c.Episodes.n() == 0 || c.Verdict == "violated" && c.Violating.n() == 0
 }
 
 // grid writes a table with a row for each scenario and a column for each lock. Scenarios in which none of the locks
@@ -150,8 +163,8 @@ func bounds(shown []cell) string {
 	type rate struct{ n, k int }
 	all := map[rate]bool{}
 	for _, c := range shown {
-		if c.Episodes > 0 {
-			all[rate{c.Episodes, c.Violating}] = true
+		if c.Episodes.n() > 0 {
+			all[rate{c.Episodes.n(), c.Violating.n()}] = true
 		}
 	}
 	sorted := slices.SortedFunc(maps.Keys(all), func(a, b rate) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.k, b.k)) })
@@ -201,6 +214,9 @@ func onRedis(l catalog.Lock) bool { return l.Service == "" || l.Service == servi
 // readme shows a few locks in a few scenarios.
 func readme(cells []cell, _ []batch) string {
 	columns := []string{"set-nx", "redisson", "redisson-port", "redlock", "etcd-mutex", "zk-recipe", "pg-row"}
+	columns = slices.DeleteFunc(columns, func(lock string) bool {
+		return !slices.ContainsFunc(cells, func(c cell) bool { return c.World == "local" && c.Lock == lock })
+	})
 	at, _ := index(cells, "local", columns)
 	return gridOf([]string{"failover", "leader-kill", "crash-restart", "partition-master", "pause-client"}, columns, at, "local")
 }
@@ -211,7 +227,7 @@ func librariesPage(cells []cell, batches []batch) string {
 	isLibrary := func(l catalog.Lock) bool { return l.Library != nil && onRedis(l) }
 	all := measuredLocks(cells, world, func(l catalog.Lock) bool { return l.Library != nil })
 	_, shown := index(cells, world, all)
-	text := measuredBy(shown, batches) + "\n" + ranking(all, shown)
+	text := measuredBy(shown, batches) + "\n" + totals(all, shown)
 	for _, group := range []struct {
 		title string
 		kept  func(catalog.Lock) bool
@@ -237,7 +253,7 @@ func originals(cells []cell, world string) string {
 	for pair := range slices.Chunk(columns, 2) {
 		for _, scenario := range scenarios.Names() {
 			jar, port := at[place{world, scenario, pair[0]}], at[place{world, scenario, pair[1]}]
-			if p := stats.Fisher(jar.Violating, jar.Episodes, port.Violating, port.Episodes); p < 0.05 {
+			if p := stats.Fisher(jar.Violating.n(), jar.Episodes.n(), port.Violating.n(), port.Episodes.n()); p < 0.05 {
 				differ += fmt.Sprintf("- `%s`: `%s` %s, `%s` %s; p = %.3f\n", scenario, pair[0], jar.mark(), pair[1], port.mark(), p)
 			}
 		}
@@ -245,54 +261,43 @@ func originals(cells []cell, world string) string {
 	return text + "\nRates that differ by Fisher's exact test with p < 0.05, which few episodes show only of large differences:\n\n" + cmp.Or(differ, "- none\n")
 }
 
-// ranking writes one line for each lock, the worst first: granted twice in most scenarios, then other violations.
-func ranking(columns []string, shown []cell) string {
-	type line struct {
-		lock                                              string
-		scenarios, twice, stale, overstay, other, unknown int
-		lost                                              int
-		outage                                            float64
-		outageIn                                          string
-	}
-	var lines []line
+// totals writes one line for each lock, in the order of the catalog: the locks ran in different scenarios, so they have no order of merit.
+func totals(columns []string, shown []cell) string {
+	text := "| library | scenarios | episodes | granted twice | stale writes | overstays | other violations | undecided scenarios | writes lost | longest outage |\n" +
+		"| --- |" + strings.Repeat(" ---: |", 8) + " --- |\n"
 	for _, lock := range columns {
-		l := line{lock: lock}
+		var scenarios, undecided, episodes, twice, stale, overstay, other int
+		lost, longest, longestIn := of(0), figure{}, ""
 		for _, c := range shown {
 			if c.Lock != lock || c.Verdict == noPart {
 				continue
 			}
-			l.scenarios++
-			l.lost += c.LostWrites
-			if c.OutageS > l.outage {
-				l.outage, l.outageIn = c.OutageS, c.Scenario
+			scenarios++
+			lost = lost.plus(c.LostWrites)
+			if c.OutageS.measured && c.OutageS.value > longest.value {
+				longest, longestIn = c.OutageS, c.Scenario
 			}
-			switch {
-			case c.Verdict == "unknown":
-				l.unknown++
-			case c.Verdict != "violated":
-			case c.Class == "double-grant":
-				l.twice++
-			case c.Class == "stale-write":
-				l.stale++
-			case c.Class == "overstay":
-				l.overstay++
+			if c.undecided() {
+				undecided++
+				continue
+			}
+			episodes += c.Episodes.n()
+			switch violated := c.Violating.n(); c.Class {
+			case "double-grant":
+				twice += violated
+			case "stale-write":
+				stale += violated
+			case "overstay":
+				overstay += violated
 			default:
-				l.other++
+				other += violated
 			}
 		}
-		lines = append(lines, l)
-	}
-	slices.SortStableFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(b.twice, a.twice), cmp.Compare(b.stale, a.stale), cmp.Compare(b.overstay, a.overstay), cmp.Compare(b.other, a.other))
-	})
-	text := "| library | scenarios | granted twice in | stale writes in | overstays in | other violations in | undecided in | writes lost | longest outage |\n" +
-		"| --- |" + strings.Repeat(" ---: |", 7) + " --- |\n"
-	for _, l := range lines {
-		outage := "-"
-		if l.outageIn != "" {
-			outage = fmt.Sprintf("%.1f s, `%s`", l.outage, l.outageIn)
+		outage := ""
+		if longest.measured {
+			outage = fmt.Sprintf("%.1f s, `%s`", longest.value, longestIn)
 		}
-		text += fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %d | %d | %s |\n", l.lock, l.scenarios, l.twice, l.stale, l.overstay, l.other, l.unknown, l.lost, outage)
+		text += fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %d | %d | %v | %s |\n", lock, scenarios, episodes, twice, stale, overstay, other, undecided, lost, outage)
 	}
 	return text
 }
@@ -306,6 +311,9 @@ func servicesPage(cells []cell, batches []batch) string {
 	text := measuredBy(shown, batches)
 	for part := range slices.Chunk(others, 8) {
 		text += "\n" + grid(append(slices.Clone(known), part...), at, world)
+	}
+	if len(others) == 0 {
+		text += "\nNo other service was measured at one commit yet.\n\n" + grid(known, at, world)
 	}
 	return text
 }
@@ -322,25 +330,29 @@ func locksPage(cells []cell, batches []batch) string {
 			continue
 		}
 		text += "**World " + world + "**\n\n" + measuredBy(shown, batches) +
-			"\n| lock | ○ held in | ● ■ broke under, its own fault | ◐ overstayed under, as every lease does |\n| --- | --- | --- | --- |\n"
+			"\n| lock | episodes that held | broke in | overstayed in, as every lease does | undecided in |\n| --- | --- | --- | --- | --- |\n"
 		for _, lock := range columns {
-			held, tried := 0, 0
-			var broke, overstayed []string
+			held, episodes := 0, 0
+			var broke, overstayed, undecided []string
 			for _, c := range shown {
 				if c.Lock != lock || c.Verdict == noPart {
 					continue
 				}
-				tried++
+				if c.undecided() {
+					undecided = append(undecided, fmt.Sprintf("%s (of %v)", c.Scenario, c.Episodes))
+					continue
+				}
+				held, episodes = held+c.Episodes.n()-c.Violating.n(), episodes+c.Episodes.n()
+				in := fmt.Sprintf("%s %v/%v", c.Scenario, c.Violating, c.Episodes)
 				switch {
 				case c.Verdict == "valid":
-					held++
 				case c.Class == "overstay" || c.Class == "stale-write":
-					overstayed = append(overstayed, c.Scenario)
-				case c.Verdict == "violated":
-					broke = append(broke, c.Scenario)
+					overstayed = append(overstayed, in)
+				default:
+					broke = append(broke, in)
 				}
 			}
-			text += fmt.Sprintf("| **%s** | %d of %d | %s | %s |\n", lock, held, tried, strings.Join(broke, ", "), strings.Join(overstayed, ", "))
+			text += fmt.Sprintf("| **%s** | %d of %d | %s | %s | %s |\n", lock, held, episodes, strings.Join(broke, ", "), strings.Join(overstayed, ", "), strings.Join(undecided, ", "))
 		}
 		text += "\n"
 	}
