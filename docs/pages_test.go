@@ -51,6 +51,7 @@ var blocks = []block{
 	{"bugs.md", "ids", bugRows},
 	{"findings/README.md", "programs", programRows},
 	{"findings/redisson-4.7.0.md", "questions", redissonRows},
+	{"findings/redisson-4.7.0.md", "options", redissonOptionRows},
 }
 
 // upstreamBlocks puts the programs of findings/repro into the reports that can be sent to the projects.
@@ -541,56 +542,101 @@ var questions = [][2]string{
 	{"a client dies", "kill-holder"},
 }
 
-// toothless are scenarios whose fault is too short for the lease of Redisson with defaults.
-var toothless = map[string]string{"cut-off-holder": "cut shorter than the lease"}
+// measured is a row of findings/redisson-4.7.0.csv, which has the runs of the locks of Redisson's jar. The file stands for
+// itself, because the page describes one version at one commit.
+type measured struct {
+	scenario, lock, options, verdict, class, violating, counted, lost, outage string
+}
 
-// redissonRows answers the questions for the locks of Redisson's jar, from the cells of results.
-func redissonRows(t *testing.T) string {
+func redissonRuns(t *testing.T) []measured {
 	t.Helper()
-	file, err := os.Open("../results/cells.csv")
+	file, err := os.Open("findings/redisson-4.7.0.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	cells, err := csv.NewReader(file).ReadAll()
+	rows, err := csv.NewReader(file).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]string{} // by the name of the column
-	head := []string{"question", "scenario"}
-	for _, column := range [][2]string{{"RLock", ""}, {"Fair", "-fair"}, {"ReadWrite", "-rw"}, {"Multi", "-multi"}, {"Fenced", "-fenced"},
-		{"Spin", "-spin"}, {"RedLock", "-redlock"}, {"RLock of 3.15.6", "/version=3.15.6"}, {"RLock of 3.13.6", "/version=3.13.6"}} {
-		names["redisson"+column[1]] = column[0]
-		head = append(head, column[0])
+	var runs []measured
+	for _, r := range rows[1:] {
+		runs = append(runs, measured{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]})
 	}
+	return runs
+}
+
+// cell is the verdict with the number of episodes in which the point of the scenario happened.
+func (m measured) cell() string {
+	text := m.violating + " of " + m.counted
+	switch {
+	case m.counted == "0":
+		return "none counts"
+	case m.verdict == "unknown":
+		return "? of " + m.counted
+	case m.violating != "0":
+		return "**" + m.class + "** " + text
+	}
+	return text
+}
+
+// questionOptions are the options without which a scenario asks Redisson nothing: its lease of 30 s outlasts the cut.
+var questionOptions = map[string]string{"cut-off-holder": "watchdog=2s"}
+
+// redissonRows answers the questions for the locks of Redisson's jar.
+func redissonRows(t *testing.T) string {
+	t.Helper()
+	head := []string{"question", "scenario"}
 	found := map[[2]string]string{}
-	for _, c := range cells[1:] {
-		world, scenario, lock, verdict, class, violating, episodes := c[0], c[1], c[2], c[3], c[4], c[5], c[6]
-		if batch := c[9]; world != "local" || names[lock] == "" || verdict == "none" || strings.HasPrefix(batch, "earlier-") {
-			continue
+	columns := []string{"RLock", "Fair", "ReadWrite", "Multi", "Fenced", "Spin", "RedLock", "RLock version=3.15.6", "RLock version=3.13.6"}
+	for _, c := range columns {
+		head = append(head, strings.Replace(c, "version=", "of ", 1))
+	}
+	for _, m := range redissonRuns(t) {
+		options := strings.Fields(m.options)
+		if wanted := questionOptions[m.scenario]; wanted != "" {
+			i := slices.Index(options, wanted)
+			if i < 0 {
+				continue
+			}
+			options = slices.Delete(options, i, i+1)
 		}
-		text := violating + " of " + episodes
-		switch {
-		case verdict == "unknown", verdict == "violated" && violating == "0":
-			text = "? of " + episodes
-		case violating != "0":
-			text = "**" + class + "** " + text
-		}
-		found[[2]string{scenario, names[lock]}] = text
+		found[[2]string{m.scenario, strings.TrimSpace(m.lock + " " + strings.Join(options, " "))}] = m.cell()
 	}
 	var rows [][]string
 	for _, q := range questions {
 		row := []string{q[0], "`" + q[1] + "`"}
-		for _, column := range head[2:] {
-			text := found[[2]string{q[1], column}]
-			if reason := toothless[q[1]]; reason != "" && text != "" {
-				text = reason
-			}
-			row = append(row, text)
+		for _, c := range columns {
+			row = append(row, found[[2]string{q[1], c}])
 		}
 		rows = append(rows, row)
 	}
 	return table(head, rows)
+}
+
+// redissonOptionRows has the runs with other options than those of redissonRows, and next to each what the defaults do.
+func redissonOptionRows(t *testing.T) string {
+	t.Helper()
+	runs := redissonRuns(t)
+	defaults := map[string]measured{}
+	for _, m := range runs {
+		if m.options == "" {
+			defaults[m.scenario+m.lock] = m
+		}
+	}
+	var rows [][]string
+	for _, m := range runs {
+		if m.options == "" || strings.Contains(m.options, "version=") || m.lock != "RLock" {
+			continue
+		}
+		with, none := m, defaults[m.scenario+m.lock]
+		noneCell, noneOutage := "", ""
+		if none.scenario != "" {
+			noneCell, noneOutage = none.cell(), none.outage
+		}
+		rows = append(rows, []string{"`" + m.scenario + "`", "`" + m.options + "`", with.cell(), with.outage, noneCell, noneOutage})
+	}
+	return table([]string{"scenario", "option", "result", "longest outage, s", "defaults", "longest outage, s"}, rows)
 }
 
 // publicReport finds the line of a program that names the public report of its defect.
