@@ -41,6 +41,39 @@ func TestArchitectureWalks(t *testing.T) {
 	}
 }
 
+// TestArchitectureCommands checks that the files that the page lists for two commands exist, and bounds their number.
+func TestArchitectureCommands(t *testing.T) {
+	text := pages(t)[top+"docs/contributing/architecture.md"]
+	group := regexp.MustCompile("^`([a-z/]+)` ([a-z_, ]+)$")
+	for command, most := range map[string]int{"check": 35, "run failover": 75} {
+		_, list, found := strings.Cut(text, "\n`lockbench "+command+"`: ")
+		if !found {
+			t.Fatalf("docs/contributing/architecture.md does not list the files of %s", command)
+		}
+		list, _, _ = strings.Cut(list, "\n\n")
+		seen := map[string]bool{}
+		for part := range strings.SplitSeq(strings.ReplaceAll(list, "\n", " "), "; ") {
+			m := group.FindStringSubmatch(part)
+			if m == nil {
+				t.Fatalf("%s: %q is not a folder with files", command, part)
+			}
+			for name := range strings.SplitSeq(m[2], ", ") {
+				file := m[1] + "/" + name + ".go"
+				if seen[file] {
+					t.Errorf("%s names %s twice", command, file)
+				}
+				seen[file] = true
+				if !strings.Contains(read(t, file), "\npackage ") && !strings.HasPrefix(read(t, file), "package ") {
+					t.Errorf("%s: %s is not a Go file", command, file)
+				}
+			}
+		}
+		if len(seen) > most {
+			t.Errorf("%s: %d files, expected at most %d", command, len(seen), most)
+		}
+	}
+}
+
 // TestCheckLinksNoServer checks that nothing that judges a history can start a server: neither the file of the command
 // check nor a package below it imports a part of the half that makes histories.
 func TestCheckLinksNoServer(t *testing.T) {
