@@ -34,6 +34,7 @@ type view struct {
 	Facts   []string
 	Again   string
 	Groups  []groupView
+	Legend  []report.Look
 	NotRun  []string
 	Odd     []oddView
 	From    []string
@@ -66,6 +67,9 @@ func (c *Campaign) page(w io.Writer) error {
 	v := view{
 		Parts: page.Shared(), table: c.table(rows), Own: template.CSS(style), Outcome: c.Outcome(), Key: report.Exits[c.ExitCode()].Color,
 		Again: c.Again, NotRun: c.notRun(), From: c.provenance(),
+	}
+	for _, outcome := range report.Outcomes() {
+		v.Legend = append(v.Legend, outcome.Look())
 	}
 	cells, episodes, seconds := 0, 0, 0.0
 	for _, r := range rows {

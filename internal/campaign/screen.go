@@ -47,7 +47,7 @@ func (t table) screen(columns int) []string {
 	var means []string
 	for _, outcome := range report.Outcomes() {
 		look := outcome.Look()
-		if t.has(func(c cell) bool { return c.Key == look.Color }) {
+		if t.has(func(c cell) bool { return c.Sign == look.Sign }) {
 			means = append(means, look.Sign+" "+look.Label)
 		}
 	}

@@ -12,12 +12,16 @@ import (
 // columnsMax is the number of locks in a table of summary.md that GitHub shows without scrolling.
 const columnsMax = 8
 
-// key is the legend of the tables.
-const key = "○ held: nothing found, never safe · ◐ overstay: a holder worked on after its own lease, which no lease prevents; \"fenced\": and its fence " +
-	"kept the resource whole · ● two held and neither had a reason to doubt it · ■ another guarantee was broken, such as that a lock becomes free again · " +
-	"◔ a stale write was let through · ◕ two held, and it is unknown how long one could believe in its lease · ? undecided · ! the harness failed · " +
-	"– cannot run in this world · … not run · blank: not in the scenario · **✗** not what the scenario expects. " +
-	"3/5 2.2 s: violated in three of five episodes, and the median time from the beginning of an episode to its first violation."
+// legend explains the tables.
+func legend() string {
+	var parts []string
+	for _, outcome := range report.Outcomes() {
+		look := outcome.Look()
+		parts = append(parts, strings.TrimSuffix(look.Sign+" "+look.Label+": "+look.Means, ": "))
+	}
+	return strings.Join(parts, " · ") + " · \"fenced\": the fence kept the resource whole · blank: not in the scenario · **✗** not what the scenario expects. " +
+		"3/5 2.2 s: violated in three of five episodes, and the median time from the beginning of an episode to its first violation."
+}
 
 // incomplete is the end of a summary that is too long.
 const incomplete = "The summary is incomplete; report.html and campaign.json contain the rest.\n"
@@ -55,7 +59,7 @@ func (c *Campaign) summary(w io.Writer) error {
 	section("Not run", notRun)
 	section("Where and with what", from)
 	if t := c.table(c.lines()); len(t.Locks) > 0 {
-		b.WriteString("## Verdicts\n\n" + key + "\n\n")
+		b.WriteString("## Verdicts\n\n" + legend() + "\n\n")
 		for at := 0; at < len(t.Locks); at += columnsMax {
 			markdownTable(&b, t.text(at, min(at+columnsMax, len(t.Locks)), "**"+wrongSign+"**"))
 		}

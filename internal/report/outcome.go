@@ -28,9 +28,10 @@ const (
 // Look is how tables and pages show an outcome.
 type Look struct {
 	Word  string // the verdict, or a word in its place
-	Color string // on a page: the class of its style
+	Color string // on a page: the style, which outcomes can share
 	Sign  string // in the table of a matrix, so that colour is not needed
 	Label string // after the sign
+	Means string // in a legend, after the label
 	paint paint  // on a screen
 	// Severity orders outcomes: a worse class is worse, and unknown is worse than valid.
 	Severity int
@@ -38,16 +39,16 @@ type Look struct {
 }
 
 var looks = [...]Look{
-	Held:         {"valid", "valid", "○", "held", noPaint, 0, ExitUnexpected},
-	Overstayed:   {"violated", "overstay", "◐", "overstay", red, 4, ExitUnexpected},
-	DoubleGrant:  {"violated", "double-grant", "●", "double grant", red, 6, ExitUnexpected},
-	Broken:       {"violated", "broken", "■", "broke", red, 2, ExitUnexpected},
-	StaleWrite:   {"violated", "stale-write", "◔", "stale write", red, 3, ExitUnexpected},
-	Undetermined: {"violated", "undetermined", "◕", "two held", red, 5, ExitUnexpected},
-	Undecided:    {"unknown", "unknown", "?", "undecided", yellow, 1, ExitUnknown},
-	Failed:       {"failed", "failed", "!", "failed", red, 1, ExitHarness},
-	Untested:     {"unsupported", "none", "–", "n/a", yellow, 1, ExitUnknown},
-	NotRun:       {"unknown", "notrun", "…", "not run", yellow, 1, ExitUnknown},
+	Held:         {"valid", "valid", "○", "held", "nothing was found, which does not prove that the lock is safe", noPaint, 0, ExitUnexpected},
+	Overstayed:   {"violated", "warm", "◐", "overstay", "a holder worked on after its own lease: no lease prevents it, a fence does", red, 4, ExitUnexpected},
+	DoubleGrant:  {"violated", "bad", "●", "double grant", "two clients held, and neither had a reason to doubt it: the lock is at fault", red, 6, ExitUnexpected},
+	Broken:       {"violated", "bad", "■", "broke", "another promise, such as that a lock becomes free again", red, 2, ExitUnexpected},
+	StaleWrite:   {"violated", "warm", "◔", "stale write", "the resource accepted it", red, 3, ExitUnexpected},
+	Undetermined: {"violated", "warm", "◕", "two held", "it is unknown how long one could believe in its lease", red, 5, ExitUnexpected},
+	Undecided:    {"unknown", "unknown", "?", "undecided", "", yellow, 1, ExitUnknown},
+	Failed:       {"failed", "failed", "!", "failed", "the harness failed", red, 1, ExitHarness},
+	Untested:     {"unsupported", "none", "–", "n/a", "cannot run here", yellow, 1, ExitUnknown},
+	NotRun:       {"unknown", "none", "…", "not run", "", yellow, 1, ExitUnknown},
 }
 
 // Look returns how the outcome is shown.

@@ -27,11 +27,11 @@ func TestOutcome(t *testing.T) {
 		"the harness failed":    {Lock{Verdict: checker.Violated, AsExpected: true, Error: "why"}, "failed", "failed", "failed", ExitHarness, "✗ unexpected"},
 		"unsupported":           {unsupported, "unsupported", "none", "unsupported", ExitExpected, "-"},
 		"unsupported and named": {named, "unsupported", "none", "unsupported", ExitUnknown, "-"},
-		"broken":                {violated(checker.NoClass), "violated", "broken", "violated", ExitUnexpected, "✗ unexpected"},
-		"stale write":           {violated(checker.StaleWrite), "violated", "stale-write", "violated stale-write", ExitUnexpected, "✗ unexpected"},
-		"overstay, expected":    {expected, "violated", "overstay", "violated overstay", ExitExpected, "✓ as expected"},
-		"undetermined":          {violated(checker.Undetermined), "violated", "undetermined", "violated undetermined", ExitUnexpected, "✗ unexpected"},
-		"double grant":          {violated(checker.DoubleGrant), "violated", "double-grant", "violated double-grant", ExitUnexpected, "✗ unexpected"},
+		"broken":                {violated(checker.NoClass), "violated", "bad", "violated", ExitUnexpected, "✗ unexpected"},
+		"stale write":           {violated(checker.StaleWrite), "violated", "warm", "violated stale-write", ExitUnexpected, "✗ unexpected"},
+		"overstay, expected":    {expected, "violated", "warm", "violated overstay", ExitExpected, "✓ as expected"},
+		"undetermined":          {violated(checker.Undetermined), "violated", "warm", "violated undetermined", ExitUnexpected, "✗ unexpected"},
+		"double grant":          {violated(checker.DoubleGrant), "violated", "bad", "violated double-grant", ExitUnexpected, "✗ unexpected"},
 	} {
 		l := test.lock
 		seen[l.Outcome()] = true

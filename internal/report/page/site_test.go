@@ -123,7 +123,7 @@ func TestSiteInABrowser(t *testing.T) {
 			if got := page.JS[string](t, b, `document.getElementById("text").value`); got != "set-nx" {
 				t.Errorf("the list of its runs has the filter %q", got)
 			}
-			b.Do(t, chromedp.Click(`#runs tr:not([hidden]) a.verdict-double-grant`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
+			b.Do(t, chromedp.Click(`#runs tr:not([hidden]) a.verdict-bad`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
 				t.Errorf("the verdict leads to %s", got)
 			}

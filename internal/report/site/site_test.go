@@ -228,7 +228,7 @@ func TestListOfRuns(t *testing.T) {
 		`<a href="/failover/20261102-020000-1/report.html">failover</a>`, `<a href="/a%252Bb/20261103-020000-2/report.html">a&#43;b</a>`,
 		`<a href="/matrix/20261121-020000-7/sim/steady/20261104-020000-3/report.html">steady</a>`,
 		`<a href="/matrix/20261121-020000-7/report.html">matrix/20261121-020000-7</a>`, `lockbench report ` + unfinished,
-		`class="lock verdict-double-grant"><b>✗</b> <b>set-nx</b> violated double-grant</a>`, `class="lock verdict-valid"><b>set-nx</b> valid`,
+		`class="lock verdict-bad"><b>✗</b> <b>set-nx</b> violated double-grant</a>`, `class="lock verdict-valid"><b>set-nx</b> valid`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in the list", want)
