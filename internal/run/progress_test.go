@@ -94,6 +94,34 @@ func TestProgressFollows(t *testing.T) {
 	}
 }
 
+// TestProgressOfReplacedHistory: a file that replaces a history is not read as its continuation.
+func TestProgressOfReplacedHistory(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"another file": func(path string) error {
+			if err := os.WriteFile(path+".new", []byte(watchedEvents+watchedEvents), 0o644); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+		"cut to nothing": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		path := filepath.Join(t.TempDir(), report.HistoryFile)
+		if err := os.WriteFile(path, []byte(watchedEvents), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p := &progress{started: time.Now(), courses: []course{{lock: "x", path: path, state: underWay}}}
+		if got := p.tick(); got.Grants != 1 || got.Episode != 2 {
+			t.Fatalf("%s: before: %+v", name, got)
+		}
+		if err := replace(path); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.tick(); got.Grants != 1 || got.Episode != 2 || len(got.News) > 0 {
+			t.Errorf("%s: %+v; want what was read before", name, got)
+		}
+	}
+}
+
 // TestProgressOfRubbish: a file that is no history ends the reading, and not the run.
 func TestProgressOfRubbish(t *testing.T) {
 	path := filepath.Join(t.TempDir(), report.HistoryFile)

@@ -83,6 +83,18 @@ func TestSilentProcessIsEnded(t *testing.T) {
 	}
 }
 
+// TestRubbishOfProcess: what libraries print, also in very long lines, hides no message.
+func TestRubbishOfProcess(t *testing.T) {
+	const script = `read input; echo; echo '{"done":'; head -c 3000000 /dev/zero | tr '\0' '['; echo; printf '\377\n'
+echo '{"ask":1}'; read answer; echo "{\"done\":true,\"sum\":\"of the file\"}"; echo 'bye'`
+	p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: Input{Lock: scenarios.LockUse{Name: "mine"}}}}
+	asked := 0
+	sum, err := p.Run(t.Context(), func(episode int) bool { asked = episode; return true })
+	if err != nil || sum != "of the file" || asked != 1 {
+		t.Errorf("sum %q, asked after episode %d, %v", sum, asked, err)
+	}
+}
+
 // TestProcessWithoutAWord: a process that ends without reporting a result has failed, even if it exits with 0. The error
 // contains the exit status.
 func TestProcessWithoutAWord(t *testing.T) {

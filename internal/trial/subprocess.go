@@ -45,6 +45,9 @@ const (
 	silenceMax = 60
 )
 
+// lineMax is the length of the longest message. The process can print longer lines, because a library prints them.
+const lineMax = 1 << 20
+
 // Instructions are the first line that the process reads.
 type Instructions struct {
 	Input   Input  `json:"input"`
@@ -122,10 +125,13 @@ func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
-		read := bufio.NewScanner(out)
-		read.Buffer(nil, 1<<20)
-		for read.Scan() {
-			lines <- bytes.Clone(read.Bytes())
+		read := bufio.NewReaderSize(out, lineMax)
+		for {
+			line, err := read.ReadSlice('\n')
+			if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+				return
+			}
+			lines <- bytes.Clone(line) // a part of a longer line is no message
 		}
 	}()
 	tick := time.NewTicker(beatEvery)
