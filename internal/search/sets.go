@@ -289,9 +289,11 @@ func (x Sets) branch(ctx context.Context, pool *pool, b branch, size int) (sets 
 // ended, because the violation is not lost.
 func (x Sets) Keep(ctx context.Context, s *Set, out string) (story *report.Counterexample, err error) {
 	ctx = context.WithoutCancel(ctx)
-	scenario, err := x.Job.Scenario.WithFaults(s.Faults)
-	if err != nil {
-		return nil, err
+	scenario := x.Job.Scenario
+	if len(s.Faults) > 0 {
+		if scenario, err = scenario.WithFaults(s.Faults); err != nil {
+			return nil, err
+		}
 	}
 	job, err := x.Job.Only(ctx, x.input(scenario))
 	if err != nil {

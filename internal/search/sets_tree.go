@@ -36,6 +36,8 @@ func (x Sets) header(all []fault, not []string) setsHeader {
 type tried struct {
 	faults []string
 	points []point
+	// violated reports that the set is violated, and has further faults in a full search only.
+	violated bool
 }
 
 // branch are the sets that add one fault to a set at one point. A fault in the middle of an operation is tried at each
@@ -173,7 +175,7 @@ func (t *tally) add(b branch, sets []setRan) {
 			addReason(&l.Reasons, Reason{Why: r.Text, Seeds: 1})
 		}
 		if l.Faults < t.header.Size && (r.Verdict == "" || t.header.Full && r.Verdict == scenarios.Violated) {
-			t.next = append(t.next, tried{b.faults(r.Request), r.Points})
+			t.next = append(t.next, tried{b.faults(r.Request), r.Points, r.Verdict != "" || b.before != nil && b.before.violated})
 		}
 	}
 	l.Distinct = len(t.sums)
@@ -192,7 +194,7 @@ func (t *tally) violated(b branch, r setRan) {
 	if l.Kinds[kind] == nil {
 		l.Kinds[kind] = map[string]int{}
 	}
-	if l.Kinds[kind][shows]++; l.Kinds[kind][shows] > 1 {
+	if l.Kinds[kind][shows]++; l.Kinds[kind][shows] > 1 || b.before != nil && b.before.violated {
 		return
 	}
 	for _, l := range t.out.Levels {
