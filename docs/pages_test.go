@@ -585,7 +585,7 @@ func (m measured) cell() string {
 	return text
 }
 
-// questionOptions are the options without which a scenario asks Redisson nothing: its lease of 30 s outlasts the cut.
+// questionOptions are the options with which a scenario was run for all locks: a cut of three leases takes 90 s without.
 var questionOptions = map[string]string{"cut-off-holder": "watchdog=2s"}
 
 // redissonRows answers the questions for the locks of Redisson's jar.
