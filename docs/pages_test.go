@@ -53,6 +53,7 @@ var blocks = []block{
 	{"smallest-sets.md", "smallest", smallestRows},
 	{"smallest-sets.md", "shown", mutantSetRows},
 	{"smallest-sets.md", "otherwork", otherWorkRows},
+	{"smallest-sets.md", "growth", growthRows},
 	{"smallest-sets.md", "seeds", seedRows},
 	{"findings/README.md", "programs", programRows},
 	{"findings/redisson-4.7.0.md", "questions", redissonRows},
