@@ -1,9 +1,50 @@
 package report
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
+
+	"lockbench/internal/stats"
 )
+
+// TestUnmeasured: a lock that did not run has no figures in JSON, and a lock that ran has them also if they are 0.
+func TestUnmeasured(t *testing.T) {
+	for _, c := range []struct {
+		lock Lock
+		has  bool
+	}{{Lock{Lock: "a", Unsupported: "no files here"}, false}, {Lock{Lock: "a", Why: "<&>"}, true}} {
+		text, err := json.Marshal(c.lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(text, &fields); err != nil {
+			t.Fatal(err)
+		}
+		figures, err := json.Marshal(stats.Figures{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names map[string]json.RawMessage
+		if err := json.Unmarshal(figures, &names); err != nil {
+			t.Fatal(err)
+		}
+		for name := range names {
+			if _, has := fields[name]; has != c.has {
+				t.Errorf("%s: %s is there: %v, want %v", text, name, has, c.has)
+			}
+		}
+		var back Lock
+		if err := json.Unmarshal(text, &back); err != nil || back.Lock != "a" || back.Why != c.lock.Why {
+			t.Errorf("%s was read as %+v, %v", text, back, err)
+		}
+	}
+	if text, err := unescaped(Lock{Why: "<&>"}); err != nil || !strings.Contains(string(text), "<&>") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
 
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{

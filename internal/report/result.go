@@ -9,7 +9,9 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -90,6 +92,39 @@ func (r *Result) TakeHeader(h *history.History) {
 	if n := len(h.Events); n > 0 {
 		r.DurationS = max(r.DurationS, h.Events[n-1].Time.Seconds())
 	}
+}
+
+// MarshalJSON leaves out the figures of a lock that did not run: they were not measured, and are not 0.
+func (l Lock) MarshalJSON() ([]byte, error) {
+	type plain Lock
+	if l.Unsupported == "" {
+		return unescaped(plain(l))
+	}
+	type unmeasured struct {
+		Episodes        *int `json:"episodes,omitempty"`
+		Violating       *int `json:"violating_episodes,omitempty"`
+		Acquires        *int `json:"acquires,omitempty"`
+		Writes          *int `json:"writes,omitempty"`
+		LostUpdates     *int `json:"lost_updates,omitempty"`
+		LostPerThousand *int `json:"lost_per_thousand,omitempty"`
+		OutageS         *int `json:"outage_s,omitempty"`
+		ActiveS         *int `json:"active_s,omitempty"`
+		GrantsPerSecond *int `json:"grants_per_second,omitempty"`
+	}
+	// The names of the outer fields hide those of the figures, which are embedded more deeply.
+	return unescaped(struct {
+		plain
+		unmeasured
+	}{plain: plain(l)})
+}
+
+// unescaped is json.Marshal that keeps the signs <, > and &, as result.json has them.
+func unescaped(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // NewLock makes the result of one lock from its history and the judge's report. The caller sets Options, Servers,
