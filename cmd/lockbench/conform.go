@@ -33,6 +33,7 @@ import (
 type conformFlags struct {
 	worldFlags
 	topologies []string
+	allCalls   bool
 	json       bool
 	junit      string // a file; empty: none
 }
@@ -58,6 +59,7 @@ topology, 3 the harness failed or a guest did not start, 64 wrong usage, such as
 that does not run in this world. If several apply: 3, then 1, then 2.`,
 		Example: `  lockbench conform redisson-port
   lockbench conform redisson-port-fair/form=F3 --topology single,sentinel
+  lockbench conform redisson --all-calls
   lockbench conform set-nx --servers redis://a:6379
   lockbench conform -- python3 examples/python-guest/guest.py
   lockbench conform 'py=cmd:python3 examples/python-guest/guest.py'`,
@@ -70,15 +72,55 @@ that does not run in this world. If several apply: 3, then 1, then 2.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return catalog.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.allCalls {
+				return f.each(c, args)
+			}
+			return f.run(c, args)
+		},
 	}
 	fl := c.Flags()
 	f.addWorld(c, "local")
 	f.add(c)
 	fl.StringSliceVar(&f.topologies, "topology", nil, "only these topologies (default: all of the lock that the world has)")
+	fl.BoolVar(&f.allCalls, "all-calls", false, "run the suite once for each value of the option call of a library")
 	fl.BoolVar(&f.json, "json", false, "print the results as JSON on stdout")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this file, too, as JUnit XML: one case for each rule")
 	return c
+}
+
+// each runs the suite with each call of a library. With --json it prints one object for each of them.
+func (f *conformFlags) each(c *cobra.Command, args []string) error {
+	use, err := conformUse(args, c.ArgsLenAtDash() >= 0)
+	if err != nil {
+		return err
+	}
+	entry, _ := use.Entry()
+	calls := entry.Calls()
+	switch {
+	case len(calls) == 0:
+		return usagef("%s has no option call, so it has one way to acquire; leave --all-calls out", args[0])
+	case use.Options["call"] != "":
+		return usagef("%s names a call, and --all-calls runs all: %s", args[0], strings.Join(calls, ", "))
+	case f.junit != "":
+		return usagef("--junit takes the results of one call; name it, such as %s/call=%s", args[0], calls[0])
+	}
+	worst := 0
+	for _, call := range calls {
+		if !f.json {
+			_, _ = fmt.Fprintf(c.OutOrStdout(), "call=%s\n", call)
+		}
+		err := f.run(c, []string{args[0] + "/call=" + call})
+		var code exitError
+		switch {
+		case err == nil:
+			continue
+		case !errors.As(err, &code) || code.code == report.ExitUsage || c.Context().Err() != nil:
+			return err
+		}
+		worst = report.Worst(worst, code.code)
+	}
+	return exitWith(worst)
 }
 
 func (f *conformFlags) run(c *cobra.Command, args []string) error {
@@ -86,7 +128,7 @@ func (f *conformFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, World: s.world.Name()}
+	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, Call: s.call, World: s.world.Name()}
 	for _, t := range s.entry.Topologies {
 		on, err := s.on(c.Context(), t)
 		if err != nil {
@@ -122,7 +164,7 @@ func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, err
 	if err != nil {
 		return nil, err
 	}
-	s := &conformed{use: use, warn: sayTo(c.ErrOrStderr())}
+	s := &conformed{use: use, call: use.Options["call"], warn: sayTo(c.ErrOrStderr())}
 	if f.named() && !c.Flags().Changed("world") {
 		f.world = "auto"
 	}
@@ -193,6 +235,7 @@ type conformed struct {
 	warned   sync.Once
 	entry    catalog.Lock // the card of a guest comes from its hello
 	use      scenarios.LockUse
+	call     string // the option call, if it was given
 	seed     uint64 // distinguishes the keys of several runs on the same servers; 0: there is only one
 	missteps trial.Missteps
 }

@@ -21,6 +21,7 @@ const conformSchema = 1
 type conformReport struct {
 	Schema     int         `json:"schema"`
 	Lock       string      `json:"lock"`
+	Call       string      `json:"call,omitempty"` // the option call, if it was given
 	World      string      `json:"world"`
 	Topologies []conformOn `json:"topologies"`
 	// Notes are mistakes of a guest's clients that are not part of the rules.

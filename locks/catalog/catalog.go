@@ -95,6 +95,16 @@ func (l Lock) Lease(given map[string]string) time.Duration {
 	return 0
 }
 
+// Calls returns the values of the option call: the calls of the library by which a client acquires the lock.
+func (l Lock) Calls() []string {
+	for _, o := range l.options {
+		if o.Name == "call" {
+			return o.words
+		}
+	}
+	return nil
+}
+
 // LeaseOption returns the name of the option for the lease of requests without a ttl, or "".
 func (l Lock) LeaseOption() string {
 	for _, o := range l.options {

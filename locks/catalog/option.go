@@ -24,6 +24,8 @@ type Option struct {
 	conform string
 	// isLease marks the length of the lease of requests without a ttl.
 	isLease bool
+	// words are the values of an option that is one of some words, the default first.
+	words []string
 	// onlyWaits are the values with which the lock cannot try once.
 	onlyWaits []string
 }
@@ -52,7 +54,7 @@ func conforming(with string, o Option) Option {
 func word(name, about string, words ...string) Option {
 	last := len(words) - 1
 	return Option{
-		Name: name, About: about, Default: words[0], want: strings.Join(words[:last], ", ") + " or " + words[last],
+		Name: name, About: about, Default: words[0], words: words, want: strings.Join(words[:last], ", ") + " or " + words[last],
 		takes: func(text string) bool { return slices.Contains(words, text) },
 	}
 }
