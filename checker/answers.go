@@ -79,7 +79,7 @@ func (a *answers) ops(k *hold.Key) (ops []sweep.Op, holds []*hold.Hold) {
 
 // revival adds a session of the same owner for a lease that was renewed after its end.
 func (a *answers) revival(all []sweep.Op, d *hold.Hold, r hold.Revival, id uint32) []sweep.Op {
-	acquire := place(r.Renewal)
+	acquire := positions(r.Renewal)
 	acquire.Session = id
 	if d.Session.Mode == locks.Shared {
 		acquire.Kind = sweep.AcquireShared
@@ -94,7 +94,7 @@ func (a *answers) revival(all []sweep.Op, d *hold.Hold, r hold.Revival, id uint3
 		}
 		c := sweep.Op{Call: uint32(2 * op.Invoke), Ret: sweep.Never, Session: id, Kind: sweep.Release}
 		if op.F == history.Release && op.Outcome == history.Done {
-			c = place(op)
+			c = positions(op)
 			c.Kind, c.Session = sweep.Release, id
 			if op.Invoke >= r.Lapse {
 				c.Out = sweep.Fail // as in [answers.releases]
@@ -109,7 +109,7 @@ func (a *answers) revival(all []sweep.Op, d *hold.Hold, r hold.Revival, id uint3
 // over.
 func (a *answers) acquire(d *hold.Hold, id uint32) sweep.Op {
 	s := d.Session
-	c := place(s.Acquire)
+	c := positions(s.Acquire)
 	c.Session = id
 	if s.Mode == locks.Shared {
 		c.Kind = sweep.AcquireShared
@@ -147,7 +147,7 @@ func (a *answers) releases(all []sweep.Op, d *hold.Hold, id uint32) []sweep.Op {
 		add(sweep.Op{Call: uint32(2*lapse - 1), Ret: sweep.Never})
 	}
 	for _, op := range s.Ops {
-		c := place(op)
+		c := positions(op)
 		switch {
 		case op.F == history.Release && a.NotHeld(op):
 		case op.F == history.Release && op.Outcome == history.Failed:
@@ -167,7 +167,7 @@ func (a *answers) releases(all []sweep.Op, d *hold.Hold, id uint32) []sweep.Op {
 	return all
 }
 
-func place(op history.Op) sweep.Op {
+func positions(op history.Op) sweep.Op {
 	c := sweep.Op{Call: uint32(2 * op.Invoke), Ret: sweep.Never}
 	switch op.Outcome {
 	case history.Done:

@@ -93,17 +93,17 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 //	fault     reset client 2
 //	client 2         acquire of a free lock ───────────────── ok      no lost-wake-up
 func (l *ledger) connects(s *history.Session) bool {
-	struck := -1 // the end of the last such fault
-	for _, f := range l.struck(s.Client) {
+	healed := -1 // the end of the last such fault
+	for _, f := range l.faultsOn(s.Client) {
 		if f.Reconnects(s.Client) && f.Healed < s.Acquire.Invoke {
-			struck = max(struck, f.Healed)
+			healed = max(healed, f.Healed)
 		}
 	}
-	return struck >= 0 && l.heard(s.Client, struck) > s.Acquire.Invoke
+	return healed >= 0 && l.firstAnswer(s.Client, healed) > s.Acquire.Invoke
 }
 
-// heard returns the position of the first answer to a call that a client made after a position.
-func (l *ledger) heard(client int32, from int) int {
+// firstAnswer returns the position of the first answer to a call that a client made after a position.
+func (l *ledger) firstAnswer(client int32, from int) int {
 	first := len(l.h.Events)
 	answer := func(op history.Op) {
 		if op.Invoke > from && op.Outcome != history.Maybe && !notAsked(l.h.At(op.Return).Error) {

@@ -48,11 +48,11 @@ func counters(l *ledger) []*counter {
 		}
 		return c
 	}
-	looks := map[*counter]look{}
+	latest := map[*counter]reading{}
 	held := unbroken{}
 	for _, t := range l.Granted {
 		since := held.add(t)
-		reads, wrote := map[*counter]look{}, map[*counter]*write{}
+		reads, wrote := map[*counter]reading{}, map[*counter]*write{}
 		for _, op := range t.Session.Ops {
 			if op.F != history.FRead && op.F != history.Write {
 				continue
@@ -62,7 +62,7 @@ func counters(l *ledger) []*counter {
 			c := find(t.Session.Keys[0], called.Resource)
 			if op.F == history.FRead {
 				if op.Outcome == history.Done && l.h.At(op.Return).Value != nil {
-					reads[c] = look{op, *l.h.At(op.Return).Value}
+					reads[c] = reading{op, *l.h.At(op.Return).Value}
 				}
 				continue
 			}
@@ -88,23 +88,23 @@ func counters(l *ledger) []*counter {
 			}
 		}
 		for c, seen := range reads {
-			if seen.op.Return > looks[c].op.Return {
-				looks[c] = seen
+			if seen.op.Return > latest[c].op.Return {
+				latest[c] = seen
 			}
 		}
 	}
-	for _, last := range lastLooks(l.h) {
+	for _, last := range lastReadings(l.h) {
 		c := find(last.key, last.form)
-		if last.op.Return > looks[c].op.Return {
-			looks[c] = last.look
+		if last.op.Return > latest[c].op.Return {
+			latest[c] = last.reading
 		}
 	}
 	for _, c := range order {
 		slices.SortFunc(c.writes, func(a, b *write) int { return cmp.Compare(a.op.Return, b.op.Return) })
-		if seen, ok := looks[c]; ok && c.after(seen.op.Invoke) {
+		if seen, ok := latest[c]; ok && c.after(seen.op.Invoke) {
 			c.final = &seen.value
 		}
-		if _, read := looks[c]; c.odd == "" && len(c.writes) > 0 && !read {
+		if _, read := latest[c]; c.odd == "" && len(c.writes) > 0 && !read {
 			c.odd = "no client has read it"
 		}
 		if len(c.writes) > 0 && c.writes[0].hasSeen {
@@ -160,21 +160,21 @@ func (c *counter) after(pos int) bool {
 	return len(c.writes) == 0 || c.writes[len(c.writes)-1].op.Return < pos
 }
 
-// look is a read with ok.
-type look struct {
+// reading is a read with ok.
+type reading struct {
 	op    history.Op
 	value int64
 }
 
-type lastLook struct {
-	look
+type lastReading struct {
+	reading
 	key, form string
 }
 
-// lastLooks returns the reads without a session. A read without a key counts only if the history has one key.
-func lastLooks(h *history.History) []lastLook {
+// lastReadings returns the reads without a session. A read without a key counts only if the history has one key.
+func lastReadings(h *history.History) []lastReading {
 	open := map[history.Process]int{}
-	var all []lastLook
+	var all []lastReading
 	for pos := range h.Events {
 		e := &h.Events[pos]
 		if e.F != history.FRead || e.Session != "" {
@@ -197,7 +197,7 @@ func lastLooks(h *history.History) []lastLook {
 			continue
 		}
 		op := history.Op{F: e.F, Invoke: called, Return: pos, Outcome: history.Done}
-		all = append(all, lastLook{look{op, *e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
+		all = append(all, lastReading{reading{op, *e.Value}, key, cmp.Or(asked.Resource, e.Resource)})
 	}
 	return all
 }

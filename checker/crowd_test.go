@@ -90,8 +90,8 @@ func TestLieAgainstPairs(t *testing.T) {
 				want = want || c.form == history.Plain && i > 0 && w.value <= c.writes[i-1].value && !slices.ContainsFunc(c.writes[:i], overlaps) &&
 					!slices.ContainsFunc(c.unsure, func(u *write) bool { return u.op.Invoke < w.op.Return })
 			}
-			if got := c.lie(l); (got != "") != want {
-				t.Fatalf("got %q, want a lie: %t\n%s", got, want, lines(l.h))
+			if got := c.contradiction(l); (got != "") != want {
+				t.Fatalf("got %q, want a contradiction: %t\n%s", got, want, lines(l.h))
 			}
 			seen[want]++
 		}

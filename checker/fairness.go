@@ -131,7 +131,7 @@ func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 // excuses the lock. A fault on a server excuses it only if the waiter was never served, because the state of the queue
 // is unknown then.
 func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
-	return slices.ContainsFunc(l.struck(t.Session.Client), func(f history.Fault) bool {
+	return slices.ContainsFunc(l.faultsOn(t.Session.Client), func(f history.Fault) bool {
 		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
 			return false
 		}
@@ -139,8 +139,8 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 	})
 }
 
-// struck returns the faults that concern a client.
-func (l *ledger) struck(client int32) []history.Fault {
+// faultsOn returns the faults that concern a client.
+func (l *ledger) faultsOn(client int32) []history.Fault {
 	var all []history.Fault
 	for _, f := range l.h.Faults {
 		if f.Concerns(client) {

@@ -30,7 +30,7 @@ func (l *ledger) early() []Finding {
 			if a.Session.Mode == locks.Shared {
 				moments = alone
 			}
-			if m, ok := l.robbed(a, moments, reported); ok {
+			if m, ok := l.takenOver(a, moments, reported); ok {
 				reported[m.hold] = true
 				findings = append(findings, l.handedOver(k.Name, a, m))
 			}
@@ -39,8 +39,8 @@ func (l *ledger) early() []Finding {
 	return findings
 }
 
-// robbed returns the first position that shows that the lock of a dead client was granted to another client.
-func (l *ledger) robbed(a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
+// takenOver returns the first position that shows that the lock of a dead client was granted to another client.
+func (l *ledger) takenOver(a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
 	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
 	for _, m := range moments[first:] {
 		if m.to >= min(a.asked, l.Stepped) || a.until-hold.Slack <= l.h.Events[m.to].Time {

@@ -104,7 +104,7 @@ func unreached(h *history.History) string {
 }
 
 // undone describes the steps of the plan that failed, did not take effect, or did not heal.
-func undone(h *history.History, f struck) []string {
+func undone(h *history.History, f injected) []string {
 	why := f.failures
 	for _, step := range h.Header.Plan {
 		// An episode that never began was not run at all: runs end between episodes
@@ -139,8 +139,8 @@ func stepName(s history.PlanStep) string {
 	return name
 }
 
-// struck has the faults of the history.
-type struck struct {
+// injected has the faults of the history.
+type injected struct {
 	seen     map[stepPhase]bool
 	first    int // position of the first begins, or the end
 	last     int // position of the last healed, or the end
@@ -159,7 +159,7 @@ const anyEpisode = -1
 
 // saw reports whether a step of the plan reached a phase. A plan may number its steps from 1 in each episode. If the history has
 // no episodes, the number identifies the step.
-func (f struck) saw(s history.PlanStep, phase string) bool {
+func (f injected) saw(s history.PlanStep, phase string) bool {
 	if s.Episode == 0 {
 		return f.seen[stepPhase{s.ID, anyEpisode, phase}]
 	}
@@ -171,8 +171,8 @@ func (f struck) saw(s history.PlanStep, phase string) bool {
 //
 //	episode 1   kill begins, bites              did not heal
 //	episode 2                        healed     counts to a step of episode 2
-func faults(h *history.History) struck {
-	f := struck{seen: map[stepPhase]bool{}, first: len(h.Events), last: len(h.Events)}
+func faults(h *history.History) injected {
+	f := injected{seen: map[stepPhase]bool{}, first: len(h.Events), last: len(h.Events)}
 	starts, episode := h.Episodes, 0
 	for _, s := range starts {
 		f.begun = max(f.begun, s.Number)

@@ -59,12 +59,12 @@ func (c *calls) upTo(n int) []porcupine.Event {
 }
 
 // call returns the index of the call that belongs to an event.
-func (c *calls) call(place int) int {
-	return slices.IndexFunc(c.events, func(e event) bool { return e.Id == c.events[place].Id })
+func (c *calls) call(at int) int {
+	return slices.IndexFunc(c.events, func(e event) bool { return e.Id == c.events[at].Id })
 }
 
-// place returns the index of the first event at or after a position.
-func (c *calls) place(pos int) int {
+// indexAt returns the index of the first event at or after a position.
+func (c *calls) indexAt(pos int) int {
 	at, _ := slices.BinarySearchFunc(c.events, pos, func(e event, pos int) int { return cmp.Compare(e.at, pos) })
 	return at
 }
@@ -179,7 +179,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 	if len(k.events) == 0 {
 		return nil
 	}
-	place := func(pos int) int64 { return int64(min(k.place(pos), len(k.events)-1)) }
+	place := func(pos int) int64 { return int64(min(k.indexAt(pos), len(k.events)-1)) }
 	at := place(f.Event)
 	finding := porcupine.Annotation{Tag: "finding", Start: at, End: at, Details: f.Text,
 		Description: strings.TrimSpace(f.Rule + " " + f.Class.String()), BackgroundColor: "#dfe7ef", TextColor: "#1f2d3d"}

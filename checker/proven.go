@@ -19,7 +19,7 @@ func (a *answers) proven(k *hold.Key) {
 		return
 	}
 	moments := a.moments(k)
-	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.heard(), y.heard()) })
+	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.seenFrom(), y.seenFrom()) })
 	// Exclusion does not report these, at any position.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
 	for _, d := range k.Granted {
@@ -49,7 +49,7 @@ func lostBelief(d *hold.Hold) int {
 
 // firstTold returns the index of the first moment that exclusion sees at a position or later.
 func firstTold(moments []moment, pos int) int {
-	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.heard(), pos) })
+	at, _ := slices.BinarySearchFunc(moments, pos, func(m moment, pos int) int { return cmp.Compare(m.seenFrom(), pos) })
 	return at
 }
 
@@ -57,7 +57,7 @@ func firstTold(moments []moment, pos int) int {
 // proves that d held until then. It adds the finding.
 func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments []moment) bool {
 	for _, m := range moments {
-		if m.heard() >= op.Invoke {
+		if m.seenFrom() >= op.Invoke {
 			break
 		}
 		if !hold.Conflict(d, m.hold) || m.from <= d.Grant || m.to >= op.Invoke || a.owned.cameSince(d, op, m) {
@@ -101,9 +101,9 @@ type moment struct {
 	hold     *hold.Hold
 }
 
-// heard returns the position from which exclusion sees the hold: the answer to the acquire or, without
+// seenFrom returns the position from which exclusion sees the hold: the answer to the acquire or, without
 // an answer, the begin of the moment.
-func (m moment) heard() int {
+func (m moment) seenFrom() int {
 	if m.hold.Granted() {
 		return m.hold.Grant
 	}

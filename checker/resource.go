@@ -37,8 +37,8 @@ func resource(l *ledger, _ Report) Result {
 			notes = append(notes, fmt.Sprintf("the resource of %q (%s) is not judged as a counter: %s", counter.key, counter.form, counter.odd))
 			continue
 		}
-		if lie := counter.lie(l); lie != "" {
-			broken = append(broken, lie)
+		if wrong := counter.contradiction(l); wrong != "" {
+			broken = append(broken, wrong)
 		}
 		missing, doubt := counter.lost(h)
 		lost = append(lost, missing...)
@@ -159,12 +159,12 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 	return "", nil
 }
 
-// lie describes a lost update of a plain counter that no overlap of holds explains: the recorder or the counter is at fault.
+// contradiction describes a lost update of a plain counter that no overlap of holds explains: the recorder or the counter is at fault.
 // Here an operation on the counter lasts from its call to its return, because a client may be stopped in between, and the work of
 // a session lasts from its grant to its last operation.
 //
 // For example, client 1 reads 5, writes 6 and is finished. Then client 2 is granted the lock, reads 5 and writes 6.
-func (c *counter) lie(l *ledger) string {
+func (c *counter) contradiction(l *ledger) string {
 	if c.form != history.Plain {
 		return ""
 	}
@@ -208,21 +208,21 @@ func newWorked(writes []*write) worked {
 	return worked{values, make([]lastTwo, len(values)+1)}
 }
 
-// place returns the index of a value in the tree.
-func (a worked) place(value int64) int {
+// node returns the index of a value in the tree.
+func (a worked) node(value int64) int {
 	at, _ := slices.BinarySearch(a.values, value)
 	return len(a.values) - at
 }
 
 func (a worked) add(w *write) {
-	for i := a.place(w.value); i < len(a.nodes); i += i & -i {
+	for i := a.node(w.value); i < len(a.nodes); i += i & -i {
 		a.nodes[i].add(w.Session, max(w.Most.Work.To, w.op.Return))
 	}
 }
 
 // to returns the position up to which a session other than that of a write worked, if it has written at least its value; or 0.
 func (a worked) to(w *write) (to int) {
-	for i := a.place(w.value); i > 0; i -= i & -i {
+	for i := a.node(w.value); i > 0; i -= i & -i {
 		for _, x := range a.nodes[i] {
 			if x.session != w.Session {
 				to = max(to, x.to)

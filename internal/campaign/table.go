@@ -59,16 +59,16 @@ type tableRow struct {
 
 // cell is the result of a lock in a row.
 type cell struct {
-	Key    string // its look; empty if the scenario does not run the lock
-	Sign   string // shown so that colour is not needed
-	Rate   string // 3/3
-	Word   string
-	After  string // median time to the first violation
-	Href   string
-	Told   string
-	Wrong  bool
-	Fenced bool // an overstay whose stale writes the fence refused
-	Calm   bool // a control with the expected result
+	Key     string // its look; empty if the scenario does not run the lock
+	Sign    string // shown so that colour is not needed
+	Rate    string // 3/3
+	Word    string
+	After   string // median time to the first violation
+	Href    string
+	Tooltip string
+	Wrong   bool
+	Fenced  bool // an overstay whose stale writes the fence refused
+	Calm    bool // a control with the expected result
 
 	Episodes int // of a lock that held
 }
@@ -99,7 +99,7 @@ func (c *Campaign) table(rows []line) table {
 			if l := r.Result.Find(lock.Name); l != nil {
 				row.Cells = append(row.Cells, c.cellOf(r, l))
 			} else {
-				row.Cells = append(row.Cells, cell{Told: "not in this scenario"})
+				row.Cells = append(row.Cells, cell{Tooltip: "not in this scenario"})
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -146,35 +146,35 @@ func (c *Campaign) cellOf(r line, l *report.Lock) cell {
 	look := outcome.Look()
 	v := cell{Key: look.Color, Sign: look.Sign, Word: look.Label, Calm: len(r.Runs) > 0 && l.Calm()}
 	v.Wrong = len(r.Runs) > 0 && l.Unsupported == "" && !l.AsExpected
-	v.Told = r.name + ", " + l.Lock + ": " + l.Found()
+	v.Tooltip = r.name + ", " + l.Lock + ": " + l.Found()
 	switch {
 	case len(r.Runs) == 0:
-		v.Told = r.name + ", " + l.Lock + ": " + r.notRun()
+		v.Tooltip = r.name + ", " + l.Lock + ": " + r.notRun()
 	case l.Unsupported != "":
-		v.Told = l.Lock + " cannot run here: " + report.OneLine(l.Unsupported)
+		v.Tooltip = l.Lock + " cannot run here: " + report.OneLine(l.Unsupported)
 	case l.Rate != nil:
 		v.Rate = fmt.Sprintf("%d/%d", l.ViolatingEpisodes, l.Episodes)
-		v.Told += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
+		v.Tooltip += fmt.Sprintf(" in %d of %s, rate %s", l.ViolatingEpisodes, report.Plural(l.Episodes, "episode"), report.RateText(l.Rate))
 		if after, ok := stats.Median(l.ViolationAfterS); ok {
 			v.After = strings.ReplaceAll(report.Seconds(after), " ", "\u00a0") // no line break before the unit
-			v.Told += ", first after " + report.Seconds(after) + " (median)"
+			v.Tooltip += ", first after " + report.Seconds(after) + " (median)"
 		}
 		if outcome == report.Held && !l.Control() {
 			v.Episodes = l.Telling()
 		}
 		if l.LostUpdates > 0 {
-			v.Told += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
+			v.Tooltip += fmt.Sprintf(", %s of %s writes lost", report.Count(l.LostUpdates), report.Count(l.Writes))
 		}
 	}
 	if l.Fenced() {
 		v.Word, v.Fenced = look.Label+", fenced", true
-		v.Told += "; its fence protected the resource"
+		v.Tooltip += "; its fence protected the resource"
 	}
 	if l.Why != "" && len(r.Runs) > 0 {
-		v.Told += "; " + report.OneLine(l.Why)
+		v.Tooltip += "; " + report.OneLine(l.Why)
 	}
 	if v.Wrong {
-		v.Told += "; expected " + l.Expected
+		v.Tooltip += "; expected " + l.Expected
 	}
 	for _, ran := range r.runsOf(l.Lock) {
 		if v.Href = c.href(ran, page.Anchor(l.Lock)); v.Href != "" {

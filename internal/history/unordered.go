@@ -27,16 +27,16 @@ func (h *History) Unordered() []Takeover {
 		if first = false; begins {
 			continue
 		}
-		if seen.Node != "" && !seen.Ordered && !h.struck(pos) {
+		if seen.Node != "" && !seen.Ordered && !h.faultBefore(pos) {
 			all = append(all, Takeover{pos, seen.Node})
 		}
 	}
 	return all
 }
 
-// struck reports whether a fault on more than clients had begun in the episode of a
+// faultBefore reports whether a fault on more than clients had begun in the episode of a
 // position.
-func (h *History) struck(pos int) bool {
+func (h *History) faultBefore(pos int) bool {
 	from := 0
 	for _, s := range h.Episodes {
 		if s.At <= pos {

@@ -50,7 +50,7 @@ type openRun struct {
 
 // runs is the page of all runs.
 func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
-	now, err := s.look()
+	now, err := s.scan()
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -67,7 +67,7 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 }
 
 // grouped returns the runs that are not part of a matrix, and those of each matrix, the newest first.
-func (s *shelf) grouped() (alone []entry, all []campaignView) {
+func (s *runList) grouped() (alone []entry, all []campaignView) {
 	for _, e := range s.runs {
 		dir := e.Campaign()
 		if dir == "" {

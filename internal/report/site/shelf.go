@@ -13,8 +13,8 @@ import (
 	"lockbench/internal/report/page"
 )
 
-// shelf is the content of a results folder. Paths are relative to the folder, with slashes.
-type shelf struct {
+// runList is the content of a results folder. Paths are relative to the folder, with slashes.
+type runList struct {
 	runs      []entry  // the newest first
 	campaigns []string // folders of campaigns that have a page
 	open      []string // folders of runs without a result.json: in progress, or ended without one
@@ -60,13 +60,13 @@ type Tally struct {
 	Broke    int `json:"k,omitempty"`
 }
 
-// look returns the current content of a folder. It reads only results that are new or have changed since before.
-func (before shelf) look(root fs.FS) (shelf, error) {
+// scan returns the current content of a folder. It reads only results that are new or have changed since before.
+func (before runList) scan(root fs.FS) (runList, error) {
 	known := map[file]entry{}
 	for _, e := range before.runs {
 		known[e.file] = e
 	}
-	var now shelf
+	var now runList
 	err := fs.WalkDir(root, ".", func(dir string, d fs.DirEntry, err error) error {
 		if dir == "." || err == nil && !d.IsDir() {
 			return err

@@ -43,8 +43,8 @@ type Site struct {
 	mux   *http.ServeMux
 	files fs.FS
 
-	mu    sync.Mutex
-	shelf shelf
+	mu      sync.Mutex
+	runList runList
 
 	liveMu sync.Mutex
 	live   map[string]*unfinished // by folder
@@ -96,15 +96,15 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// look reads the folder.
-func (s *Site) look() (shelf, error) {
+// scan reads the folder.
+func (s *Site) scan() (runList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, err := s.shelf.look(s.files)
+	now, err := s.runList.scan(s.files)
 	if err == nil {
-		s.shelf = now
+		s.runList = now
 	}
-	return s.shelf, err
+	return s.runList, err
 }
 
 // claimed reports whether a process works on a run.

@@ -28,7 +28,7 @@ var trendsPage = template.Must(template.New("locks").Funcs(words).Parse(trendsMa
 
 // locks is the page of all locks over time.
 func (s *Site) locks(w http.ResponseWriter, _ *http.Request) {
-	now, err := s.look()
+	now, err := s.scan()
 	if err != nil {
 		s.fail(w, err)
 		return
