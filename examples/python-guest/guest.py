@@ -14,6 +14,7 @@ sessions = {}  # name -> (lock, end of its lease on the monotonic clock in ns)
 def connect(r, read):
     global store
     given = r["store"]
+    # adds redis-py: no command is sent again, half a second for each answer, and the end of a lease counted from the call
     # Never resend: a SET NX whose reply was lost and that is sent once more says
     # "taken", though this client holds. So: no retries, not after a timeout either.
     options = {"socket_timeout": 0.5, "socket_connect_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}

@@ -36,6 +36,8 @@ public class CuratorGuest {
     static final Map<Integer, CuratorFramework> clients = new HashMap<>();
     static final Map<String, Attempt> attempts = new ConcurrentHashMap<>();
 
+    // adds zk-curator: a client for each session timeout, because a client has one; and a thread for each attempt
+    // adds zk-curator: without a connection all locks count as lost, as Curator advises (listener=on)
     static class Attempt {
         final ExecutorService thread = Executors.newSingleThreadExecutor(r -> {
             Thread t = new Thread(r);

@@ -22,6 +22,8 @@ def say(message):
     with saying:
         print(json.dumps(message), flush=True)
 
+# adds zk-kazoo: a client for each session timeout, because a client has one; and a thread for each request
+# adds zk-kazoo: without a connection a lock counts as lost, as kazoo advises
 def client_for(seconds):
     """The client for a session timeout. Its holders are told of a lost connection, as kazoo advises."""
     with starting:

@@ -16,6 +16,8 @@ import (
 	"lockbench/locks"
 )
 
+// adds mongo-find-and-modify: the lock itself, whose documents end by the clocks of clients, because MongoDB has none; and option limit for each call
+
 // openMongo opens the lock on a document: findAndModify takes the document if it is free or expired, or creates it, and
 // the index of _id refuses a concurrent creation. The document contains the holder, the number of grants and, unless
 // expiry=off (the naive form), its end by the clock of its client.

@@ -27,6 +27,8 @@ type natsSettings struct {
 // natsKey returns the name of a key in a bucket, which cannot contain colons.
 func natsKey(key string) string { return strings.ReplaceAll(key, ":", "/") }
 
+// adds nats-kv: the lock itself, by Create and by Delete at its revision, because NATS has none; and option limit for each call
+
 // openNatsKV opens the lock on a key of a JetStream bucket: Create takes it, Delete at the revision of Create releases it.
 // It ends with the ttl of the bucket or of the key.
 func openNatsKV(o Options) (locks.Opener, error) {

@@ -39,6 +39,7 @@ func openWatched(notLocked error, open func(locks.Store, watchedSettings, time.D
 			return nil, err
 		}
 		return func(_ context.Context, c locks.Client) (locks.Locker, error) {
+			// adds rueidislock, valkeylock: a locker for each ttl, because a locker has one validity; and a context that ends with the wait
 			newLocker := func(validity time.Duration) (watched, error) { return open(c.Store, s, validity) }
 			return &watchedLocker{settings: s, notLocked: notLocked, open: newLocker, lockers: map[time.Duration]watched{}}, nil
 		}, nil
