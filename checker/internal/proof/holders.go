@@ -1,7 +1,5 @@
 package proof
 
-import "slices"
-
 // pairs calls f for each two granted sessions that conflict. The first argument is the session that was granted first.
 func (x *prover) pairs(f func(s, t *tenure)) {
 	for _, s := range x.tenures {
@@ -58,16 +56,6 @@ func (x *prover) holders() {
 			x.prove(what, "", "%s held for certain at %d, when %s was granted", s.name, p, t.name)
 		}
 	})
-}
-
-// keys returns all requested keys.
-func (x *prover) keys() []string {
-	var keys []string
-	for _, t := range x.tenures {
-		keys = append(keys, t.keys...)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }
 
 // unheard finds a release with ok after an acquire with unknown outcome, although other sessions certainly held during
