@@ -73,7 +73,7 @@ func Rules() []Rule {
 		{"token-repeated", Fencing, nil, false, "Two grants of one lock had the same fencing token."},
 
 		{"no-progress", Liveness, nil, false, "After all faults were healed no client could hold the lock, but at least 5 attempts over at least 1 s were refused and none was granted."},
-		{ruleUnavailable, Liveness, nil, false, "No client was granted a lock for longer than its lease and 3 s more, although at least 5 attempts of clients that no fault concerned ended, no client could hold it by a grant, and the servers could grant it: no fault concerned them, or those that a fault concerned left a majority of the independent masters."},
+		{ruleUnavailable, Liveness, nil, false, "No client was granted a lock for longer than its lease and 3 s more, although at least 5 attempts of clients that no fault concerned were refused, no client could hold it by a grant, and the servers could grant it: no fault concerned them, or those that a fault concerned left a majority of the independent masters."},
 		{"lost-wake-up", Liveness, nil, false, "A client went on waiting for at least 1 s, and most of a lease, for a lock that no client can have held."},
 		{"residue", Liveness, nil, false, "When every client was gone, the servers still kept state of the lock for longer than any lease."},
 

@@ -19,8 +19,8 @@ import (
 //	one of five masters is down   ├──────────────────────────────┤
 //	clients that no fault concerns  ✗ ✗   ✗ ✗    ✗  ✗   ✗  ✗  ✗       unavailable after a lease and unavailableMargin
 //
-// A client that was answered with an error was not granted the lock, whatever the servers did. So a library whose failed acquires
-// leave the lock taken is not excused by them.
+// A refusal shows that servers answered. Errors alone do not count: on a machine that stalls, all servers are silent. An acquire that
+// ended with an error does not excuse later refusals, so a library whose failed acquires leave the lock taken is found.
 
 const ruleUnavailable = "unavailable"
 
@@ -40,7 +40,7 @@ func (l *ledger) unavailable() (findings []Finding) {
 			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || l.h.Events[s.Acquire.Invoke].TTL == 0):
 				pos, _ := l.Free(d, l.LeaseOver(d))
 				taken = append(taken, stretch{l.takenFrom(d), pos})
-			case !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
+			case s.Acquire.Outcome == history.Failed && !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
 				tries = append(tries, l.attempt(s))
 			}
 		}
@@ -191,14 +191,12 @@ func (l *ledger) episodeEnd(pos int) int {
 }
 
 // ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
-// from the first call of an attempt that was refused, or the first answer with an error, to the last answer. A time in which no client asked ends a run.
+// from the first call to the last refusal. A time in which no client asked ends a run.
 func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, bool) {
 	var within []attempt
 	for _, a := range tries {
-		if a.Outcome == history.Failed { // its client is kept waiting in any part of it
-			a.Return = min(a.Return, free.to-1)
-		}
-		if a.Invoke = max(a.Invoke, free.from); a.Invoke <= a.Return && a.Return < free.to {
+		a.Invoke, a.Return = max(a.Invoke, free.from), min(a.Return, free.to-1) // its client is kept waiting in any part of it
+		if a.Invoke <= a.Return {
 			within = append(within, a)
 		}
 	}
@@ -226,11 +224,7 @@ func (l *ledger) attempt(s *history.Session) attempt {
 func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
 	begin, end, lease := len(l.h.Events), run[len(run)-1].Return, l.h.Header.Lease
 	for _, op := range run {
-		if op.Outcome == history.Failed {
-			begin = min(begin, op.Invoke) // from its call on, its client was kept waiting
-		} else {
-			begin = min(begin, op.Return) // until its answer, it may have held
-		}
+		begin = min(begin, op.Invoke) // from its call on, its client was kept waiting
 	}
 	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; len(run) < refusalsMin || lasted <= lease+unavailableMargin {
 		return Finding{}, false
@@ -243,7 +237,7 @@ func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
 	}
 	return Finding{
 		Rule: ruleUnavailable, Key: key, Event: end,
-		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts ended without it, the last one with: %s",
+		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts were refused, the last one with: %s",
 			key, l.at(begin), l.at(end), lease, unavailableMargin, l.allowed(begin, end), len(run), run[len(run)-1].answer),
 		Events: []int{begin, end},
 	}, true
