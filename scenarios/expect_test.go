@@ -214,3 +214,17 @@ func TestParseExpectation(t *testing.T) {
 		}
 	}
 }
+
+// An expectation that leaves something unjudged says why, beside it or in the line before.
+func TestUnjudgedHasAReason(t *testing.T) {
+	for _, name := range Names() {
+		source, _ := Find(name)
+		before := ""
+		for n, line := range strings.Split(string(source), "\n") {
+			if strings.Contains(line, "unjudged") && !strings.Contains(line, "#") && !strings.HasPrefix(strings.TrimSpace(before), "#") {
+				t.Errorf("%s.yaml:%d: unjudged without a reason", name, n+1)
+			}
+			before = line
+		}
+	}
+}
