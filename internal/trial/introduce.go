@@ -71,6 +71,10 @@ func (sub *Subject) meet(ctx context.Context, w world.World) error {
 	if err != nil {
 		return err
 	}
+	if entry, known := sub.Input.Lock.Entry(); known && entry.Family != met.Family {
+		return fmt.Errorf("the guest of %s says that it is a %s lock, and the catalog that it is a %s lock; build the guests again: make guests",
+			entry.Name, met.Family, entry.Family)
+	}
 	sub.Card, sub.Hello, sub.asksLibc = met.Card(), met.Hello, met.AsksLibc
 	sub.service = cmp.Or(met.Service, sub.service)
 	refused, err := sub.assign()

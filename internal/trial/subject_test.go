@@ -86,6 +86,22 @@ func TestOwnLockIsForItsService(t *testing.T) {
 	}
 }
 
+// A guest of the catalog that tells another family than the catalog was built from other sources.
+func TestGuestOfAnotherFamily(t *testing.T) {
+	s, err := scenarios.Read("x.yaml", []byte("lockbench: scenario/1\nlocks: [set-nx]\nfaults: none\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := NewSubject(NewInput(s, scenarios.LockUse{Use: "redisson-redlock", Name: "redisson-redlock", Command: "./java"}, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sub.Introduce(t.Context(), greeter{hello: guest.Hello{Family: locks.SingleStore}})
+	if err == nil || !strings.Contains(err.Error(), "the guest of redisson-redlock says that it is a single-store lock") {
+		t.Errorf("%v, want an error about the family", err)
+	}
+}
+
 // greeter is a world that only answers with the hello of a guest.
 type greeter struct {
 	world.World

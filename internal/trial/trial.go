@@ -328,7 +328,7 @@ func (t *Trial) quiet(ctx context.Context, last bool) {
 	begin, in := time.Now(), t.Subject.Input
 	before := t.grants.Load()
 	pause(ctx, in.Quiet)
-	limit := begin.Add(max(in.Quiet, t.Subject.ttl+progressSlack))
+	limit := begin.Add(max(in.Quiet, t.lease()+progressSlack))
 	for last && time.Now().Before(limit) {
 		if t.grants.Load()-before >= int64(t.wanted(grantsAfter)) && t.keyed.since(begin) == in.Workload.Keys {
 			break

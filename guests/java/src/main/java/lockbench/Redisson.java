@@ -65,7 +65,7 @@ public final class Redisson implements Guest.Library {
             default:
                 throw new IllegalArgumentException("unknown lock");
         }
-        return Main.hello(lock, "redis", lock.endsWith("-multi") || lock.endsWith("-red") ? "majority" : "single-store", claims,
+        return Main.hello(lock, "redis", lock.endsWith("-multi") || lock.endsWith("-redlock") ? "majority" : "single-store", claims,
                 Main.version(RLock.class, "org.redisson", "redisson"));
     }
 
