@@ -215,7 +215,7 @@ func TestParseExpectation(t *testing.T) {
 	}
 }
 
-// An expectation that leaves something unjudged says why, beside it or in the line before.
+// An expectation that leaves something unjudged says why, on its line or in the line before.
 func TestUnjudgedHasAReason(t *testing.T) {
 	for _, name := range Names() {
 		source, _ := Find(name)
