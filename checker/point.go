@@ -53,7 +53,7 @@ func Points() []Point {
 		{"in-order", "a client asked for the lock while another client was in the queue", nil, inOrder},
 		{"late-token", "a grant with a token was learned when another client had been granted the lock", []string{"pause"}, halved},
 		{"no-majority", "clients asked ten times while a majority of the servers was down", []string{"kill"}, noMajority},
-		{"minority-down", "clients asked ten times while some of the independent masters were down, and the others were a majority", []string{"kill"}, minorityDown},
+		{"minority-down", "clients asked three times while some of the independent masters were down for longer than a lease and three seconds, and the others were a majority", []string{"kill"}, minorityDown},
 		{"unconfirmed", "clients asked ten times while no replica confirmed a grant", []string{"lag"}, unconfirmed},
 	}
 }

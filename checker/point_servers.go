@@ -137,7 +137,7 @@ func (e *episode) bothAsked(f *history.Fault, from, to time.Duration) string {
 
 // noMajority: a lock that needs no majority would have been granted.
 func noMajority(e *episode) string {
-	return e.tried("kill", func(f *history.Fault) string {
+	return e.tried("kill", 10, func(f *history.Fault) string {
 		masters, down := e.h.Header.Masters, len(serversOf(f))
 		if masters > 1 && masters-down >= masters/2+1 {
 			return fmt.Sprintf("%d of %d masters were up", masters-down, masters)
@@ -146,12 +146,17 @@ func noMajority(e *episode) string {
 	})
 }
 
-// minorityDown: a lock that needs every master would not have been granted.
+// minorityDown: a lock that needs every master would not have been granted for longer than the rule unavailable allows. Few tries are
+// enough, because some libraries try a dead master for half a minute.
 func minorityDown(e *episode) string {
-	return e.tried("kill", func(f *history.Fault) string {
+	return e.tried("kill", 3, func(f *history.Fault) string {
 		masters, down := e.h.Header.Masters, len(serversOf(f))
-		if masters-down < masters/2+1 {
+		lasts, least := e.time(f.Heals)-e.time(f.Bites), e.h.Header.Lease+unavailableMargin
+		switch {
+		case masters-down < masters/2+1:
 			return fmt.Sprintf("%d of %d masters were up", masters-down, masters)
+		case lasts <= least:
+			return fmt.Sprintf("masters were down for %s, which is no longer than a lease and %s", span(lasts), span(unavailableMargin))
 		}
 		return ""
 	})
@@ -159,12 +164,11 @@ func minorityDown(e *episode) string {
 
 // unconfirmed: a lock that keeps what no replica confirmed would have blocked its clients.
 func unconfirmed(e *episode) string {
-	return e.tried("lag", func(*history.Fault) string { return "" })
+	return e.tried("lag", 10, func(*history.Fault) string { return "" })
 }
 
 // tried tries a point on each fault with a name during which clients asked often enough.
-func (e *episode) tried(name string, missed func(f *history.Fault) string) string {
-	const least = 10
+func (e *episode) tried(name string, least int, missed func(f *history.Fault) string) string {
 	why := fmt.Sprintf("no %s took effect", name)
 	for _, f := range e.named(name) {
 		n := 0

@@ -37,7 +37,7 @@ func (l *ledger) unavailable() (findings []Finding) {
 			s := d.Session
 			apart := len(s.Keys) > 1 || l.concerned(s) // its client cannot expect to be granted this key
 			switch {
-			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || l.h.Events[s.Acquire.Invoke].TTL == 0):
+			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || !l.expires(s)):
 				pos, _ := l.Free(d, l.LeaseOver(d))
 				taken = append(taken, stretch{l.takenFrom(d), pos})
 			case s.Acquire.Outcome == history.Failed && !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
@@ -51,6 +51,11 @@ func (l *ledger) unavailable() (findings []Finding) {
 		}
 	}
 	return findings
+}
+
+// expires reports whether what a session took ends by itself, without its client.
+func (l *ledger) expires(s *history.Session) bool {
+	return l.h.Header.Claims.Bounded && l.h.Events[s.Acquire.Invoke].TTL > 0
 }
 
 // attempt is an acquire that did not grant a key, as far as it was under way in a stretch.

@@ -29,7 +29,7 @@ func TestPointsOfBluntedScenarios(t *testing.T) {
 		{"old-grant", "slow-grant", "lease-from-answer", "by: 800ms", "by: 10ms", "no grant came 50ms late"},
 		{"mixed-clocks", "client-clock", "redisson-port-fair", "clients: 6", "clients: 1", "no lock was asked for by clients among the targets of the clock and by others"},
 		{"dead", "kill-holder", "no-expiry", "when: checked", "when: released", "the client that died did not hold a lock"},
-		{"dead-waiter", "kill-waiter", "redisson-port-fair", "clients: 6", "clients: 1", "no lock was asked for by clients among the targets of the clock and by others"},
+		{"dead-waiter", "kill-waiter", "redisson-port-fair", "clients: 6", "clients: 1", "no client died"},
 		{"queued", "handoff", "fair-tells-the-last", "clients: 8", "clients: 1", "no client waited when a holder released the lock"},
 		{"woken", "rare-visits", "sends-no-message", "clients: 3", "clients: 1", "no client waited when a holder released the lock"},
 		{"left-queue", "giving-up", "fair-times-drift", "wait: 300ms", "wait: 20s", "no client gave up after it had waited"},
@@ -41,8 +41,9 @@ func TestPointsOfBluntedScenarios(t *testing.T) {
 	// Some mutants need more than one episode.
 	breaks := map[string]int{"number-before-lock": 3, "unconfirmed-stays": 2}
 	// A Redis server that restarts with its data forgets nothing, so only a lock that ends with a connection breaks there:
-	// pg-advisory on real servers.
-	untested := []string{"spans"}
+	// pg-advisory on real servers. A lock that needs every master also breaks after a fault of any length, because what it took
+	// on the other masters stays taken.
+	untested := []string{"spans", "minority-down"}
 	for _, p := range checker.Points() {
 		tested := slices.ContainsFunc(cases, func(c struct{ point, scenario, lock, of, blunt, why string }) bool { return c.point == p.Name })
 		if !tested && !slices.Contains(untested, p.Name) {

@@ -32,7 +32,7 @@ func role(name string) []string {
 // setsOf returns a search through the sets of the small run with one round, on one server that has replicas or not.
 func setsOf(t testing.TB, lock, topology string, command []string) Sets {
 	t.Helper()
-	text := strings.Replace(SmallRun, "think: 130ms", "think: 230ms", 1)
+	text := SmallRun
 	text = strings.Replace(text, "single-store: single", "single-store: "+topology, 1)
 	s, err := scenarios.Read("small-run", []byte(text))
 	if err != nil {

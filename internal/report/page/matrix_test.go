@@ -65,6 +65,6 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		t.Errorf("%.0f pixels of the header are empty", empty)
 	}
 	// A cell links to the lock on the page of its run.
-	b.Do(t, chromedp.Click(".heat td.double-grant a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
+	b.Do(t, chromedp.Click(".heat td.bad a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
 	b.Calm(t)
 }
