@@ -119,8 +119,12 @@ func readTable[T any](file string) ([]T, error) {
 			switch field := v.Field(i).Addr().Interface().(type) {
 			case *figure:
 				*field, err = parseFigure(text)
+			case *int:
+				*field, err = strconv.Atoi(text)
 			case *string:
 				*field = text
+			default:
+				err = fmt.Errorf("a field of type %T cannot be read", field)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", file, n+2, err)

@@ -118,6 +118,14 @@ func pointsTable(t *testing.T, all []points) string {
 		sums[[2]string{p.Scenario, kind}] = sum
 	}
 	columns := slices.Sorted(maps.Keys(kinds))
+	if len(sums) == 0 {
+		t.Fatalf("%s has no rows", pointsFile)
+	}
+	for at, sum := range sums {
+		if sum.Episodes == 0 {
+			t.Errorf("%s has no episode of %s with %s", pointsFile, at[0], at[1])
+		}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| scenario | point | fails without the property | %s |\n", strings.Join(columns, " | "))
 	b.WriteString(strings.Repeat("| --- ", 3+len(columns)) + "|\n")
