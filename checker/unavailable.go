@@ -109,8 +109,8 @@ func (l *ledger) concerned(s *history.Session) bool {
 // away returns the stretches in which too many servers were down or out of reach, and all that follows a moment from which
 // nothing is known: a step of the clocks, or a change of roles.
 //
-// Of independent masters, those that no fault names are enough if they are a majority, or all for a lock that takes several names on
-// all of them. A lock on other servers is judged in episodes up to the first fault on a server, because a new leader may need any
+// Independent masters that no fault names are enough if they are a majority, or all of them for a lock that takes several names on
+// all masters. A lock on other servers is judged in episodes up to the first fault on a server, because a new leader may need any
 // time to serve.
 func (l *ledger) away() (all []stretch) {
 	end := len(l.h.Events)

@@ -46,8 +46,8 @@ type figure struct {
 	measured bool
 }
 
-// of returns a figure that was measured.
-func of[N int | float64](n N) figure { return figure{float64(n), true} }
+// measuredAs returns a figure that was measured.
+func measuredAs[N int | float64](n N) figure { return figure{float64(n), true} }
 
 func (f figure) n() int { return int(f.value) }
 
@@ -65,7 +65,7 @@ func parseFigure(text string) (figure, error) {
 		return figure{}, nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	return of(n), err
+	return measuredAs(n), err
 }
 
 // plus returns the sum, which is unknown if one of the figures is.
@@ -73,7 +73,7 @@ func (f figure) plus(g figure) figure {
 	if !f.measured || !g.measured {
 		return figure{}
 	}
-	return of(f.value + g.value)
+	return measuredAs(f.value + g.value)
 }
 
 // atLeast returns the larger figure, or the one that was measured.
@@ -210,8 +210,8 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 			} else {
 				c.Verdict, c.Class = l.Verdict.String(), classOf(l)
 				broke, counted := l.Counted()
-				c.Violating, c.Episodes = of(broke), of(counted)
-				c.LostWrites, c.OutageS = of(l.LostUpdates), of(float64(int(l.OutageS*100))/100)
+				c.Violating, c.Episodes = measuredAs(broke), measuredAs(counted)
+				c.LostWrites, c.OutageS = measuredAs(l.LostUpdates), measuredAs(float64(int(l.OutageS*100))/100)
 			}
 			if sum := at[c.place()]; sum == nil {
 				at[c.place()] = &c

@@ -39,7 +39,7 @@ func TestCollect(t *testing.T) {
 	}
 	want := []cell{
 		{World: "sim", Scenario: "steady", Lock: "flock", Verdict: noPart, Batch: batches[0].Batch},
-		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: of(2), Episodes: of(6), LostWrites: of(7), OutageS: of(0.5), Batch: batches[0].Batch},
+		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: measuredAs(2), Episodes: measuredAs(6), LostWrites: measuredAs(7), OutageS: measuredAs(0.5), Batch: batches[0].Batch},
 	}
 	if len(cells) != len(want) {
 		t.Fatalf("the cells are %+v, expected %+v", cells, want)
@@ -53,7 +53,7 @@ func TestCollect(t *testing.T) {
 
 // TestUnmeasured: a figure that was not measured is empty in the file and in sums, and a cell that ran has its number of episodes.
 func TestUnmeasured(t *testing.T) {
-	if sum := of(3).plus(figure{}); sum.measured || sum.String() != "" {
+	if sum := measuredAs(3).plus(figure{}); sum.measured || sum.String() != "" {
 		t.Errorf("3 and a figure that was not measured are %q", sum)
 	}
 	if got, err := parseFigure(""); err != nil || got.measured {

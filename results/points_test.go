@@ -46,26 +46,7 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const page, begin, end = "../docs/reference/points.md", "<!-- measured -->\n", "<!-- /measured -->"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	old, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no %s ... %s", page, strings.TrimSpace(begin), end)
-	}
-	block := pointsTable(t, all)
-	switch {
-	case block == old:
-	case !*update:
-		t.Errorf("%s does not show %s; go test ./results -run TestPoints -update writes the table", page, pointsFile)
-	default:
-		if err := os.WriteFile(page, []byte(before+begin+block+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	showBlock(t, "../docs/reference/points.md", pointsFile, pointsTable(t, all))
 }
 
 // collectPoints adds up the episodes of the runs below a folder. Controls and n/a locks are left out.

@@ -51,28 +51,32 @@ func TestTables(t *testing.T) {
 		"README": readme, "docs/locks": locksPage, "docs/libraries": librariesPage, "docs/one-plan": servicesPage,
 	} {
 		t.Run(page, func(t *testing.T) {
-			file := filepath.Join("..", page+".md")
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
-			before, rest, found := strings.Cut(string(text), begin)
-			old, after, ended := strings.Cut(rest, end)
-			if !found || !ended {
-				t.Fatalf("%s has no %s ... %s", file, strings.TrimSpace(begin), end)
-			}
-			block := write(ofOneCommit(cells, batches), batches)
-			switch {
-			case block == old:
-			case !*update:
-				t.Errorf("%s does not show the results of %s; go test ./results -update writes the table", file, cellsFile)
-			default:
-				if err := os.WriteFile(file, []byte(before+begin+block+end+after), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			showBlock(t, filepath.Join("..", page+".md"), cellsFile, write(ofOneCommit(cells, batches), batches))
 		})
+	}
+}
+
+// showBlock compares the measured block of a page with what a file of this folder gives. With -update it writes the block.
+func showBlock(t *testing.T, page, from, block string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
+	before, rest, found := strings.Cut(string(text), begin)
+	old, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no %s ... %s", page, strings.TrimSpace(begin), end)
+	}
+	switch {
+	case block == old:
+	case !*update:
+		t.Errorf("%s does not show the results of %s; go test ./results -update writes the table", page, from)
+	default:
+		if err := os.WriteFile(page, []byte(before+begin+block+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -267,7 +271,7 @@ func totals(columns []string, shown []cell) string {
 		"| --- |" + strings.Repeat(" ---: |", 8) + " --- |\n"
 	for _, lock := range columns {
 		var scenarios, undecided, episodes, twice, stale, overstay, other int
-		lost, longest, longestIn := of(0), figure{}, ""
+		lost, longest, longestIn := measuredAs(0), figure{}, ""
 		for _, c := range shown {
 			if c.Lock != lock || c.Verdict == noPart {
 				continue

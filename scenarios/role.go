@@ -34,7 +34,7 @@ func (s *Scenario) RoleOf(u LockUse, card locks.Card, on string) (r Role, err er
 	if r.Work, known = workloads.Find(w.Name); !known {
 		return r, fmt.Errorf("no workload is called %q", w.Name)
 	}
-	r.On, r.TTL = servers.Topology.of(card.Family), w.TTL
+	r.On, r.TTL = servers.Topology.named(card.Family), w.TTL
 	// The scenario's ttl is for locks that have leases. A control of the catalog has none, and a ttl would only add deadlines
 	// to the history that do not exist.
 	if card.Claims.Leaseless() || card.Control() && !u.Own() {

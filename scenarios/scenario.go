@@ -167,8 +167,8 @@ func (s *Scenario) ServersFor(u LockUse, service string) Servers {
 	return on
 }
 
-// of returns the topology that the scenario names for a family of locks.
-func (t Topology) of(f locks.Family) locks.Topology {
+// named returns the topology that the scenario names for a family of locks.
+func (t Topology) named(f locks.Family) locks.Topology {
 	switch f {
 	case locks.Majority:
 		return t.Majority
@@ -180,7 +180,7 @@ func (t Topology) of(f locks.Family) locks.Topology {
 
 // Find returns the topology of a family on a service.
 func (t Topology) Find(f locks.Family, s *service.Service) (service.Topology, bool) {
-	found, ok := service.Find(s, t.of(f))
+	found, ok := service.Find(s, t.named(f))
 	if f == locks.Majority {
 		found = found.Sized(t.Masters)
 	}
