@@ -8,7 +8,6 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/report"
-	"lockbench/internal/report/site"
 )
 
 func newCompareCommand() *cobra.Command {
@@ -19,10 +18,10 @@ func newCompareCommand() *cobra.Command {
 		Long: `compare reads the folders of two runs or matrices and prints, for each lock of each
 scenario, the changes in verdict, rate (by Fisher's exact test) and latency.
 
---keep DIR is for a matrix that runs each night. It stores the figures of a year in DIR
-and draws them in DIR/trends.html. Without OLD, compare takes the last good night in DIR:
-a night in which everything was as expected and nothing had become worse. The output is
-Markdown, with the changes first.
+--keep DIR is for a matrix that runs each night. It adds the figures of the night to
+DIR/nights.csv. Without OLD, compare takes the last good night in DIR: a night in which
+everything was as expected and nothing had become worse. The output is Markdown, with the
+changes first.
 
 Exit codes: 0 nothing became worse, 1 a result became worse, 2 a result of the first is
 missing in the second, 3 a folder cannot be read, 64 wrong usage. With --keep, a missing
@@ -71,6 +70,6 @@ func keep(c *cobra.Command, args []string, kept string) error {
 	if err := night.Write(c.OutOrStdout()); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(c.OutOrStdout(), "Trends: %s\n", filepath.Join(kept, site.TrendsFile))
+	_, _ = fmt.Fprintf(c.OutOrStdout(), "Figures of all nights: %s\n", filepath.Join(kept, campaign.NightsFile))
 	return exitWith(night.ExitCode())
 }

@@ -11,7 +11,6 @@ import (
 
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
-	"lockbench/internal/report/site"
 )
 
 // greenFolder has the figures of the last green campaign, between repeated ones.
@@ -54,7 +53,7 @@ func Keep(before, dir, kept string) (*Kept, error) {
 	if len(tonight) == 0 {
 		return n, nil // nothing to keep
 	}
-	if err := site.KeepNight(kept, c.Started, tonight); err != nil {
+	if err := keepNight(kept, c.Started, tonight); err != nil {
 		return nil, err
 	}
 	if !n.Green() {

@@ -93,8 +93,8 @@ func TestSiteInABrowser(t *testing.T) {
 			if cut := page.JS[int](t, b, `[...document.querySelectorAll(".lock")].filter(e => e.getBoundingClientRect().right > innerWidth).length`); cut > 0 {
 				t.Errorf("%d verdicts are cut", cut)
 			}
-			// With the keyboard: past the two links of the site to the filter.
-			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("SET-nx"))
+			// With the keyboard: the filter comes first.
+			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("SET-nx"))
 			if got := page.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
 				t.Errorf("of lock set-nx it shows %q", got)
 			}
@@ -109,19 +109,10 @@ func TestSiteInABrowser(t *testing.T) {
 			}
 			b.Do(t, chromedp.KeyEvent("x"), chromedp.WaitVisible("#none", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"),
 				chromedp.WaitNotVisible("#none", chromedp.ByQuery))
-			b.Do(t, chromedp.Click(`.site a[href="/~/locks"]`, chromedp.ByQuery), chromedp.WaitVisible(`#lock-set-nx`, chromedp.ByQuery))
-			b.Readable(t)
-			shot(t, b, "locks", s)
-			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend", chromedp.ByQuery))
-			b.Readable(t)
-			shot(t, b, "lock", s)
-			if got := b.Text(t, "#lock-set-nx .trend .facts"); !strings.Contains(got, "broke in 3 of 6") {
-				t.Errorf("the first trend reads %q", got)
-			}
-			// Its runs are the list with the lock in the filter. A verdict links to the report.
-			b.Do(t, chromedp.Click("#lock-set-nx .facts a", chromedp.ByQuery), chromedp.WaitVisible("#runs", chromedp.ByQuery))
+			// An address may have the filter. A verdict links to the report.
+			b.Do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(at+"/#text=set-nx"), chromedp.WaitVisible("#runs", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `document.getElementById("text").value`); got != "set-nx" {
-				t.Errorf("the list of its runs has the filter %q", got)
+				t.Errorf("the list has the filter %q", got)
 			}
 			b.Do(t, chromedp.Click(`#runs tr:not([hidden]) a.verdict-bad`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
 			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
@@ -156,53 +147,6 @@ func TestListOfRunsWithAMatrix(t *testing.T) {
 	b.Do(t, chromedp.SendKeys("#text", "steady", chromedp.ByQuery))
 	if got, count := page.JS[string](t, b, shown), b.Text(t, "#count"); got != "steady steady" || count != "2 of 3 runs" {
 		t.Errorf("of steady it shows %q, %s", got, count)
-	}
-	b.Calm(t)
-}
-
-// The page of a year of nights is a separate file, without the runs.
-func TestNightsInABrowser(t *testing.T) {
-	dir := t.TempDir()
-	for day := range 70 {
-		var locks []report.Lock
-		for _, name := range []string{"no-lock", "set-nx", "redlock/nodes=3"} {
-			l := lockOf(name, checker.Valid, checker.NoClass, nil)
-			if name == "no-lock" || name == "set-nx" && day%9 == 4 {
-				l = lockOf(name, checker.Violated, checker.DoubleGrant, nil)
-			}
-			locks = append(locks, l)
-		}
-		var results []*report.Result
-		for _, scenario := range []string{"failover", "steady"} {
-			results = append(results, &report.Result{Scenario: scenario, World: "docker", Locks: locks})
-		}
-		if err := site.KeepNight(dir, time.Date(2026, 9, 1+day, 2, 17, 0, 0, time.UTC), results); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b := page.OpenBrowser(t)
-	for _, s := range page.Screens {
-		t.Run(s.String(), func(t *testing.T) {
-			b.On(t, s)
-			b.Do(t, chromedp.Navigate("file://"+filepath.Join(dir, site.TrendsFile)))
-			b.Readable(t)
-			// With the keyboard: opening a lock shows a drawing for each scenario.
-			b.Do(t, chromedp.Focus(`#lock-set-nx > summary`, chromedp.ByQuery), chromedp.KeyEvent("\r"), chromedp.WaitVisible("#lock-set-nx .trend .facts", chromedp.ByQuery))
-			b.Readable(t)
-			shot(t, b, "nights", s)
-			if got := b.Text(t, "#lock-set-nx .trend .facts"); !strings.Contains(got, "broke in 24 of 210 episodes") {
-				t.Errorf("how often it broke reads %q", got)
-			}
-			if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx section:first-of-type .night").length`); got != 60 {
-				t.Errorf("%d nights are drawn", got)
-			}
-			if !page.JS[bool](t, b, `(() => {
-				const drawn = document.querySelector("#lock-set-nx .drawn"), last = [...drawn.querySelectorAll(".night")].at(-1).getBoundingClientRect(), room = drawn.getBoundingClientRect();
-				return last.left >= room.left && last.right <= room.right;
-			})()`) {
-				t.Error("the last night is not to be seen without scrolling")
-			}
-		})
 	}
 	b.Calm(t)
 }

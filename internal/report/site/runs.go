@@ -24,6 +24,9 @@ var (
 
 var runsPage = template.Must(template.New("runs").Funcs(page.Words).Funcs(words).Parse(runsMarkup))
 
+// words are the text functions of the template.
+var words = template.FuncMap{"plural": report.Plural, "href": page.Href}
+
 // runsView is the data of the page of all runs.
 type runsView struct {
 	page.Parts

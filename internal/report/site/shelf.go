@@ -22,18 +22,18 @@ type runList struct {
 
 // entry is the data of a run.
 type entry struct {
-	file     `json:"-"`
-	Scenario string    `json:"scenario,omitempty"`
-	World    string    `json:"world,omitempty"`
-	Seed     uint64    `json:"seed,omitempty"`
-	Started  time.Time `json:"started,omitzero"`
-	Exit     int       `json:"exit"`
-	Stopped  bool      `json:"stopped,omitempty"`
-	Locks    []lock    `json:"locks,omitempty"`
-	Trouble  string    `json:"trouble,omitempty"` // why it could not be read
+	file
+	Scenario string
+	World    string
+	Seed     uint64
+	Started  time.Time
+	Exit     int
+	Stopped  bool
+	Locks    []lock
+	Trouble  string // why it could not be read
 
 	recorded []string // the locks that have a history
-	Gone     []string `json:"-"` // those of them whose history is missing
+	Gone     []string // those of them whose history is missing
 }
 
 // file identifies a version of a result.json.
@@ -45,19 +45,11 @@ type file struct {
 
 // lock is one lock of a run.
 type lock struct {
-	Name  string `json:"name"`
-	Found string `json:"found"` // violated double-grant
-	Look  string `json:"look"`
-	Odd   bool   `json:"odd,omitempty"`  // not as expected
-	Sign  string `json:"sign,omitempty"` // of one that is not as expected: undecided has its own
-	Calm  bool   `json:"calm,omitempty"` // a control that is as expected
-	Tally
-}
-
-// Tally counts the episodes that count, and those with a violation.
-type Tally struct {
-	Episodes int `json:"n,omitempty"`
-	Broke    int `json:"k,omitempty"`
+	Name  string
+	Found string // violated double-grant
+	Look  string
+	Sign  string // of one that is not as expected: undecided has its own
+	Calm  bool   // a control that is as expected
 }
 
 // scan returns the current content of a folder. It reads only results that are new or have changed since before.
@@ -122,20 +114,13 @@ func readEntry(root fs.FS, f file) entry {
 	if err != nil {
 		return entry{file: f, Exit: report.ExitHarness, Trouble: fmt.Sprintf("its %s cannot be read: %v", report.ResultFile, err)}
 	}
-	e := newEntry(r)
-	e.file, e.recorded = f, r.Recorded()
-	return e
-}
-
-func newEntry(r *report.Result) entry {
-	e := entry{Scenario: r.Scenario, World: r.World, Seed: r.Seed, Started: r.Started, Stopped: r.Interrupted, Exit: r.ExitCode()}
+	e := entry{file: f, recorded: r.Recorded(), Scenario: r.Scenario, World: r.World, Seed: r.Seed, Started: r.Started, Stopped: r.Interrupted, Exit: r.ExitCode()}
 	for l := range r.All() {
-		broke, episodes := l.Counted()
 		sign := ""
 		if l.Odd() {
 			sign = l.Mark()
 		}
-		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), l.Shown(), l.Outcome().Look().Color, l.Odd(), sign, l.Calm(), Tally{episodes, broke}})
+		e.Locks = append(e.Locks, lock{report.OneLine(l.Lock), l.Shown(), l.Outcome().Look().Color, sign, l.Calm()})
 	}
 	return e
 }

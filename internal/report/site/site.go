@@ -1,13 +1,9 @@
-// Package site serves a results folder to browsers: all runs, each lock over time, reports with all their files, and
-// runs in progress.
+// Package site serves a results folder to browsers: all runs, reports with all their files, and runs in progress.
 //
 // It never writes. Package page has the design. The page of a run in progress is made from the histories as they are
 // written. A result is read again only if its file has changed.
 //
-// [KeepNight] keeps the figures of repeated campaigns and makes the same page of locks from them.
-//
 //	/                       all runs
-//	/~/locks                all locks over time
 //	/RUN/report.html        the report, also of a run in progress
 //	/RUN/...                the files of the folder
 //
@@ -58,7 +54,6 @@ func New(o Options) (*Site, error) {
 	}
 	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), live: map[string]*unfinished{}}
 	s.mux.HandleFunc("GET /{$}", s.runs)
-	s.mux.HandleFunc("GET /~/locks", s.locks)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
 }

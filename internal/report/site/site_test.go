@@ -179,27 +179,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestLockOverTheNights(t *testing.T) {
-	root := t.TempDir()
-	for day, broke := range []int{0, 2, 3, 0} {
-		ran(t, root, "failover", day, broke)
-	}
-	ran(t, root, "steady", 9, 0)
-	server := serve(t, site.Options{Root: root})
-	_, text, _ := ask(t, server, "/~/locks", nil)
-	for _, want := range []string{"broke in 5 of 12", "42 % (18 % to 68 %)", `<a href="/failover/20261102-020000-1/report.html#lock-set-nx">2026-11-02</a>`,
-		`<td data-title="found">violated double-grant</td>`, "4 nights", "2026-11-03: broke in 3 of 3, 100 % (37 % to 100 %)"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not on the page of the lock", want)
-		}
-	}
-	for _, want := range []string{"set-nx: broke in 5 of 15 episodes", `<a href="#lock-redlock%2bnodes%3d3">redlock/nodes=3</a>`, `href="/#text=redlock%2Fnodes%3D3"`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not on the page", want)
-		}
-	}
-}
-
 func TestListOfRuns(t *testing.T) {
 	root := t.TempDir()
 	ran(t, root, "failover", 1, 3)
