@@ -51,7 +51,6 @@ unknown or the search was interrupted, 3 the harness failed, which includes a ru
 died, 64 wrong usage.`,
 		Example: `  lockbench explore failover --lock set-nx --seeds 1..200
   lockbench explore failover --lock redlock --seeds 1..1000 --all
-  lockbench explore failover --lock redlock --seeds 1..100000 --all --shard 3/8 --out shards/3
   lockbench explore --faults 1 --lock set-nx
   lockbench explore --faults 2 --lock redlock --budget 1h`,
 		Args:              wants(0, 1, "a scenario"),
@@ -67,24 +66,24 @@ died, 64 wrong usage.`,
 				}
 				return exploreSets(c, x, out)
 			}
-			if resume || budget != 0 {
-				return usagef("--resume and --budget are about sets of faults; give --faults, too")
+			if resume || budget != 0 || part != "" {
+				return usagef("--resume, --budget and --shard are about sets of faults; give --faults, too. To split seeds over machines, give each its own range")
 			}
 			if len(args) == 0 {
 				return usagef("explore wants a scenario, or --faults")
 			}
-			x, err := exploration(c, args[0], lock, seeds, part, parallel)
+			x, err := exploration(c, args[0], lock, seeds, parallel)
 			if err != nil {
 				return err
 			}
-			x.All, x.Again = all, again(c, args)
+			x.All = all
 			return explore(c, x, out, !keep)
 		},
 	}
 	fl := c.Flags()
 	fl.StringVar(&lock, "lock", "", "the lock, with options: redlock/nodes=3 (required)")
 	fl.StringVar(&seeds, "seeds", "", "the seeds: one number, or a range with both ends included, such as 1..200 (required)")
-	fl.StringVar(&part, "shard", "", "I/N: run part I of N of the seeds, or of the largest sets of faults; lockbench merge adds up the parts")
+	fl.StringVar(&part, "shard", "", "I/N: with --faults: run part I of N of the largest sets; lockbench merge adds up the parts")
 	fl.IntVar(&faults, "faults", 0, "K: try every set of up to K faults in place of seeds")
 	fl.IntVar(&rounds, "rounds", 2, "with --faults: how often each client is granted the lock before the last fault")
 	fl.DurationVar(&budget, "budget", 0, "with --faults: how long the search may take, such as 30m")
@@ -98,7 +97,7 @@ died, 64 wrong usage.`,
 }
 
 // exploration reads the flags. An error means wrong usage.
-func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel int) (search.Exploration, error) {
+func exploration(c *cobra.Command, scenario, lock, seeds string, parallel int) (search.Exploration, error) {
 	var x search.Exploration
 	if lock == "" || seeds == "" {
 		return x, usagef("explore wants --lock and --seeds, such as --lock set-nx --seeds 1..200")
@@ -117,11 +116,6 @@ func exploration(c *cobra.Command, scenario, lock, seeds, part string, parallel 
 	}
 	if x.From, x.To, err = seedRange(seeds); err != nil {
 		return x, err
-	}
-	if part != "" {
-		if x.Shard, err = shardOf(part); err != nil {
-			return x, err
-		}
 	}
 	x.Parallel = parallel
 	x.Job, err = run.Prepare(c.Context(), run.Options{
@@ -147,18 +141,11 @@ func seedRange(text string) (from, to uint64, err error) {
 // explore searches, shrinks the first violation, and prints the result.
 func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) error {
 	w := c.OutOrStdout()
-	dir := out // of the counts
-	if x.Shard.N == 0 {
-		dir = filepath.Join(out, report.FolderName(x.Job.Scenario.Name)+"-explored")
-	}
+	dir := filepath.Join(out, report.FolderName(x.Job.Scenario.Name)+"-explored") // of the counts
 	if err := report.Writable(dir); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("explore %s   lock %s · seeds %d..%d · world sim", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To)
-	if x.Shard.N > 0 {
-		line += " · shard " + x.Shard.String()
-	}
-	_, _ = fmt.Fprintln(w, line)
+	_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d · world sim\n", x.Job.Scenario.Name, x.Job.Scenario.Locks[0].Name, x.From, x.To)
 	last, latest := time.Now(), time.Now()
 	total := x.Left()
 	var pace run.Pace
@@ -181,7 +168,7 @@ func explore(c *cobra.Command, x search.Exploration, out string, shrink bool) er
 		return err
 	}
 	printExplored(w, found)
-	if x.Shard.N > 0 || x.All || found.Interrupted {
+	if x.All || found.Interrupted {
 		if err := found.Write(dir); err != nil {
 			return err
 		}

@@ -9,21 +9,20 @@ import (
 	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 	"lockbench/internal/search"
-	"lockbench/scenarios"
 )
 
 func newMergeCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "merge DIR...",
-		Short: "Combine the shards of explore or matrix",
-		Long: `merge combines the shards of lockbench explore or lockbench matrix. The arguments are the
-folders of the shards, or one folder that contains all of them. merge rejects shards of
-different runs and duplicates, and lists missing and incomplete shards. It adds up the seeds of explore,
-and copies the runs of a matrix into a new folder, --out DIR. It adds up the sets of faults of explore, and
-writes sets.json to --out DIR.
+		Short: "Combine the shards of matrix or of explore --faults",
+		Long: `merge combines the shards of lockbench matrix or of lockbench explore --faults. The
+arguments are the folders of the shards, or one folder that contains all of them. merge
+rejects shards of different runs and duplicates, and lists missing and incomplete shards.
+It copies the runs of a matrix into a new folder, --out DIR. It adds up the sets of faults
+of explore, and writes sets.json to --out DIR.
 
-Exit codes are those of explore or matrix, over all shards; 2 while a shard is missing
+Exit codes are those of matrix or explore, over all shards; 2 while a shard is missing
 or incomplete.`,
 		Example: "  lockbench merge shards/1 shards/2 shards/3\n  lockbench merge results/matrix/nightly --out results/matrix/merged",
 		Args:    wants(1, math.MaxInt, "the folders of shards, such as shards/1 shards/2"),
@@ -35,63 +34,23 @@ or incomplete.`,
 			if args = dirs; campaign.Is(args[0]) {
 				return mergeCampaigns(c, args, out)
 			}
-			if sets, err := setsParts(args); sets != nil || err != nil {
-				if err != nil {
-					return err
-				}
-				return mergeSets(c, sets, out)
-			}
-			if out != "" {
-				return usagef("merge: --out is for the shards of a matrix, and %s is not one", args[0])
-			}
-			var parts []*search.Explored
-			for _, dir := range args {
-				e, err := search.ReadExplored(dir)
-				if err != nil {
-					return err
-				}
-				parts = append(parts, e)
-			}
-			sum, missing, err := search.Merge(parts)
+			parts, err := setsParts(args)
 			if err != nil {
 				return err
 			}
-			w := c.OutOrStdout()
-			_, _ = fmt.Fprintf(w, "explore %s   lock %s · seeds %d..%d · %d of %d parts\n", sum.Scenario, sum.Lock, sum.From, sum.To, len(parts), max(1, sum.Shards))
-			printExplored(w, sum)
-			for _, e := range parts {
-				if !e.Complete() {
-					sayTo(w)("incomplete " + e.Incomplete())
-				}
-			}
-			if len(missing) > 0 {
-				_, _ = fmt.Fprintf(w, "missing    shards %v\n", missing)
-				return exitWith(report.ExitUnknown)
-			}
-			// The name of the lock is not checked, because it may be defined by its scenario only.
-			expected, err := scenarios.ParseExpectation(sum.Expected)
-			if err != nil {
-				// Expectations beyond a verdict are not compared; the result is printed above.
-				expected = scenarios.Expectation{Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}
-			}
-			return exitExplored(w, sum, sum.ExitCode(expected))
+			return mergeSets(c, parts, out)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "the new folder of a matrix, or of the counts of sets")
 	return c
 }
 
-// setsParts reads the shards of a search through sets of faults. It returns nil if the first folder has another search.
+// setsParts reads the shards of a search through sets of faults.
 func setsParts(dirs []string) (parts []*search.SetsPart, err error) {
-	for i, dir := range dirs {
+	for _, dir := range dirs {
 		p, err := search.ReadSets(dir)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case p == nil && i == 0:
-			return nil, nil
-		case p == nil:
-			return nil, fmt.Errorf("%s has no %s, which %s has", dir, search.JournalFile, dirs[0])
 		}
 		parts = append(parts, p)
 	}

@@ -6,6 +6,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -23,7 +24,6 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/seed"
-	"lockbench/internal/shard"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
@@ -37,28 +37,21 @@ type Exploration struct {
 	// Job is the scenario with one lock in the simulation.
 	Job      *run.Job
 	From, To uint64 // inclusive
-	// Shard is the part of the seeds that this search takes.
-	Shard shard.Shard
 	// All continues after the first violation.
 	All      bool
-	Parallel int    // how many processes; 0: one for each processor
-	Again    string // the command that repeats the search
+	Parallel int // how many processes; 0: one for each processor
 	// Tell, if not nil, receives the progress, at most once for each seed.
 	Tell func(Explored)
 }
 
-// Explored is the progress and finally the result of a search. A shard writes it, and merge
-// adds several up.
+// Explored is the progress and finally the result of a search.
 type Explored struct {
 	Explore  int    `json:"explore"` // the schema, 1
 	Scenario string `json:"scenario"`
 	Lock     string `json:"lock"`
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	Shard    int    `json:"shard,omitempty"`
-	Shards   int    `json:"shards,omitempty"`
 	Expected string `json:"expected"`
-	Again    string `json:"again,omitempty"` // the command that repeats the search
 
 	Seeds int `json:"seeds"` // how many seeds the search has
 	Tried int `json:"tried"`
@@ -78,8 +71,6 @@ type Explored struct {
 	Broken   []BrokenSeed `json:"broken,omitempty"`
 	Found    []FoundSeed  `json:"found,omitempty"` // the first foundMax
 	ElapsedS float64      `json:"elapsed_s"`
-
-	dir string // the folder or file from which it was read
 }
 
 // BrokenSeed is a seed whose run failed in the harness.
@@ -130,6 +121,24 @@ func addReason(all *[]Reason, r Reason) {
 // foundMax limits how many violations a search keeps.
 const foundMax = 1000
 
+// ExploredFile is the file with the result of a search.
+const ExploredFile = "explored.json"
+
+// Write writes the result of a search.
+func (e *Explored) Write(dir string) error {
+	text, err := json.MarshalIndent(e, "", " ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ExploredFile), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write the result of the search: %w", err)
+	}
+	return nil
+}
+
 func (x Exploration) lock() scenarios.LockUse { return x.Job.Scenario.Locks[0] }
 
 // Expectation returns the scenario's expectation for the lock.
@@ -138,22 +147,12 @@ func (x Exploration) Expectation() scenarios.Expectation {
 }
 
 // Left returns how many seeds the search has.
-func (x Exploration) Left() int { return seedsOf(x.From, x.To, x.Shard) }
+func (x Exploration) Left() int { return int(min(x.To-x.From, math.MaxInt-1)) + 1 }
 
-// seedsOf returns how many seeds of a range belong to a shard.
-func seedsOf(from, to uint64, part shard.Shard) int {
-	rest, n := to-from, uint64(max(part.N, 1)) // one less than the seeds, which may not fit
-	first := uint64(max(part.I, 1)) - 1
-	if rest < first {
-		return 0
-	}
-	return int(min((rest-first)/n, math.MaxInt-1)) + 1
-}
-
-// seeds yields the seeds of the shard, in order.
+// seeds yields the seeds, in order.
 func (x Exploration) seeds(yield func(uint64) bool) {
 	for s := x.From; ; s++ {
-		if x.Shard.Has(int(s-x.From)) && !yield(s) || s == x.To {
+		if !yield(s) || s == x.To {
 			return
 		}
 	}
@@ -170,8 +169,8 @@ func (x Exploration) Run(ctx context.Context) (*Explored, error) {
 	defer func() { _ = dir.Remove() }()
 	started := time.Now()
 	out := &Explored{
-		Explore: 1, Scenario: x.Job.Scenario.Name, Lock: x.lock().Name, From: x.From, To: x.To, Shard: x.Shard.I, Shards: x.Shard.N,
-		Expected: x.Expectation().String(), Again: x.Again, Seeds: x.Left(), Classes: map[string]int{},
+		Explore: 1, Scenario: x.Job.Scenario.Name, Lock: x.lock().Name, From: x.From, To: x.To,
+		Expected: x.Expectation().String(), Seeds: x.Left(), Classes: map[string]int{},
 	}
 	parallel := x.Parallel
 	if parallel <= 0 {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,5 +243,20 @@ func TestExploreInterrupted(t *testing.T) {
 	same, err := Replay(t.Context(), trialtest.SimTrial(t, 1), small.Dir, func(Replayed) {})
 	if err != nil || !same {
 		t.Errorf("replay of %s: same %v, %v", small.Dir, same, err)
+	}
+}
+
+// TestReasonsAreCountedByKind: reasons that differ only in numbers are equal.
+func TestReasonsAreCountedByKind(t *testing.T) {
+	unknown := func(why string) *outcome { return &outcome{Verdict: scenarios.Unknown, Why: why} }
+	e := &Explored{Scenario: "s"}
+	e.add(9, trial.Input{}, unknown("harness: grants: 7, expected at least 10"), nil, map[string]bool{})
+	e.add(7, trial.Input{}, unknown("harness: grants: 1,005, expected at least 10.5"), nil, map[string]bool{})
+	e.add(3, trial.Input{}, unknown("harness: no fault of this scenario concerns it"), nil, map[string]bool{})
+	e.add(1, trial.Input{}, &outcome{Verdict: scenarios.Valid}, nil, map[string]bool{})
+	e.add(2, trial.Input{}, unknown("harness: grants: 8, expected at least 10"), nil, map[string]bool{})
+	want := []Reason{{"harness: grants: 8, expected at least 10", 3, 2}, {"harness: no fault of this scenario concerns it", 1, 3}}
+	if !slices.Equal(e.Reasons, want) {
+		t.Errorf("got %+v, want %+v", e.Reasons, want)
 	}
 }

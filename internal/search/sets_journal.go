@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"lockbench/internal/regular"
+	"lockbench/internal/report"
 	"lockbench/internal/shard"
 )
 
@@ -145,7 +146,7 @@ func (j *journal) close() {
 	}
 }
 
-// ReadSets reads the journal in the folder of a search through sets. It returns nil if the folder has none.
+// ReadSets reads the journal in the folder of a search through sets.
 func ReadSets(dir string) (*SetsPart, error) {
 	path := dir
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -153,7 +154,7 @@ func ReadSets(dir string) (*SetsPart, error) {
 	}
 	j, _, err := readJournal(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, fmt.Errorf("%s is not the folder of a shard: a shard of matrix leaves a %s, and one of explore --faults a %s", dir, report.CampaignFile, JournalFile)
 	}
 	if err != nil {
 		return nil, err
