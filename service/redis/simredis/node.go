@@ -111,6 +111,9 @@ func (n *node) End() {
 	c := n.cluster
 	c.mu.Lock()
 	n.spread(brokenOff{n.life})
+	if n.following != "" {
+		n.tell(&c.node(n.following).seat, brokenOff{n.life})
+	}
 	c.mu.Unlock()
 	if m := n.redis.Swap(nil); m != nil {
 		n.kept = nil

@@ -50,6 +50,7 @@ type (
 		life   int
 		offset int64
 	}
+	// brokenOff is the end of the connection with a server whose process ended.
 	brokenOff struct{ life int }
 )
 
@@ -149,6 +150,7 @@ func (n *node) Hear(who int, talk any) {
 		if n.following == from.Name && n.source == talk.life {
 			n.online = false
 		}
+		delete(n.replicas, from.Name)
 		n.cluster.mu.Unlock()
 	case beMaster:
 		n.promote()

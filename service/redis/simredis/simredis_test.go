@@ -216,6 +216,23 @@ func TestMinReplicas(t *testing.T) {
 	}
 }
 
+// A master counts a replica that is cut off, and one whose process ended only after it is back.
+func TestConnectedReplicas(t *testing.T) {
+	in(t, redistest.Spec(locks.Replicated, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
+		w := talk(t, c, 1).to(c.servers.data[0].addr)
+		w.wants("INFO replication", "connected_slaves:2")
+		cut := []world.Link{{From: "redis-2", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
+		_ = c.Cut(ctx, cut)
+		_ = c.Kill(ctx, "redis-3")
+		time.Sleep(time.Second)
+		w.wants("INFO replication", "connected_slaves:1")
+		_ = c.Join(ctx, cut)
+		_ = c.Start(ctx, "redis-3", true)
+		time.Sleep(time.Second)
+		w.wants("INFO replication", "connected_slaves:2")
+	})
+}
+
 // Sentinels notice the failure, agree, promote a replica and announce it. The old master returns as a replica.
 func TestSentinels(t *testing.T) {
 	took := map[bool]int{}
