@@ -43,7 +43,8 @@ func redissonPorts() []Lock {
 	spin := entry("redisson-port-spin", "SpinLock: RLock that polls instead of listening", redisson.NewSpin)
 	spin.Claims.Strict, spin.Woken = true, false
 	wait := entry("redisson-port-wait", "RLock with WAIT: granted only if a replica has confirmed it", redisson.NewWait,
-		lasting("sync-timeout", "how long to wait for replicas", "1s", time.Millisecond))
+		lasting("sync-timeout", "how long to wait for replicas", "1s", time.Millisecond),
+		word("replicas", "counted: a master that once reported no replica is not asked again and grants without one, as in Redisson since 3.27.0; required: each grant waits for a replica", "counted", "required"))
 	wait.Confirms = true
 	multi := entry("redisson-port-multi", "MultiLock: all of several names on all of several masters, taken in turn", redisson.NewMulti)
 	multi.Claims.Several, multi.Topologies = true, append(independent, anyMaster...)
@@ -57,7 +58,7 @@ func redissonSettings(v values) redisson.Options {
 	r := redisson.Options{
 		Watchdog: v.duration("watchdog"), Chained: v["renewal"] == "chained", Silent: v["notify"] == "off", NoLatch: v["latch"] == "off",
 		Retries: v.number("retries"), RetryDelay: v.duration("retry-delay"),
-		OldQueue: v["form"] == "F3", SyncTimeout: v.duration("sync-timeout"),
+		OldQueue: v["form"] == "F3", RequireReplica: v["replicas"] == "required", SyncTimeout: v.duration("sync-timeout"),
 	}
 	if r.Retries == 0 {
 		r.Retries = -1 // none; 0 is the default of package redisson

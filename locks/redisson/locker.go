@@ -35,6 +35,7 @@ type grant struct {
 	granted bool
 	left    time.Duration // of the other holder's lease; negative: unknown
 	token   uint64        // of a fenced grant
+	start   time.Time     // of the request that was granted, if ask repeats requests
 }
 
 // hold is one attempt at a lock, and one count of it if it is granted. Redisson calls it a lock object: a release gives
@@ -245,8 +246,11 @@ func (l *locker) sleeper(ctx context.Context, h *hold, left func() time.Duration
 // errNoTime is the error of a wait that was over before it began. The caller gets ErrTaken.
 var errNoTime = errors.New("no time left")
 
-// granted makes the lease of a grant that was requested at start.
+// granted makes the lease of a grant that was requested at start, or later by a request that was repeated.
 func (l *locker) granted(h *hold, g grant, start time.Time) locks.Lease {
+	if !g.start.IsZero() {
+		start = g.start
+	}
 	own := &lease{locker: l, hold: h, granted: true}
 	if !h.dogged {
 		return withToken(&bounded{own, plain.NewEnd(start.Add(h.lease))}, g.token)

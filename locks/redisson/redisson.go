@@ -68,6 +68,9 @@ type Options struct {
 	OldQueue bool
 	// SyncTimeout is how long the replication check waits for replicas; 0 means 1 s.
 	SyncTimeout time.Duration
+	// RequireReplica makes the replication check wait for one replica, however many the master reports. Redisson waits for none
+	// on a master that once reported none.
+	RequireReplica bool
 	// KeepUnconfirmed leaves a grant that no replica has confirmed until its lease ends, although its caller is refused
 	// (hazard R-18).
 	KeepUnconfirmed bool

@@ -129,6 +129,30 @@ func TestWaitNeedsAReplica(t *testing.T) {
 	}
 }
 
+// Like Redisson, a client that has locked while there was no replica grants without one (finding redisson-wait-off).
+// With RequireReplica, it never does.
+func TestReplicasAreCountedOnce(t *testing.T) {
+	for _, required := range []bool{false, true} {
+		master, replica := redistest.Start(t), redistest.Start(t)
+		a, _ := open(t, redisson.NewWait(with(func(o *redisson.Options) {
+			o.SyncTimeout, o.Retries, o.RequireReplica = 100*time.Millisecond, 1, required
+		})), master, 1)
+		if required {
+			refuse(t, a, request("", time.Minute, 0))
+		} else {
+			give(t, take(t, a, request("", time.Minute, 0)))
+		}
+		replica.Follow(t, master)
+		replica.Pause(t)
+		if required {
+			refuse(t, a, request("", time.Minute, 0))
+		} else {
+			take(t, a, request("", time.Minute, 0))
+		}
+		replica.Resume(t)
+	}
+}
+
 // If the context ends during WAIT, there is no confirmation, so the grant of the master is released.
 func TestCancelledWhileReplicasAreAsked(t *testing.T) {
 	master, replica := redistest.Start(t), redistest.Start(t)

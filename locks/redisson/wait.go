@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,7 +19,7 @@ import (
 // repeated.
 //
 // One acknowledgement is enough, and the replica that sent it need not be the one that is
-// promoted. A master without replicas needs no acknowledgement.
+// promoted. A master without replicas needs no acknowledgement, unless [Options.RequireReplica] is set.
 type synced struct {
 	rlock
 
@@ -32,8 +33,10 @@ var errNoReplica = errors.New("no replica has confirmed it")
 
 func (k *synced) ask(ctx context.Context, l *locker, h *hold) (grant, error) {
 	for attempt := 0; ; attempt++ {
+		start := time.Now()
 		left, _, confirmed, err := k.run(ctx, l, rlockAcquire, []string{h.key}, h.leaseMs(), h.owner)
 		g, err := answer(left, err)
+		g.start = start
 		if err != nil || !g.granted || confirmed {
 			return g, err
 		}
@@ -84,7 +87,10 @@ func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []s
 	if err != nil {
 		return 0, false, false, err
 	}
-	expected, err := k.expect(ctx, master)
+	expected := 1
+	if !l.o.RequireReplica {
+		expected, err = k.expect(ctx, master)
+	}
 	switch {
 	case err != nil:
 		return 0, false, false, err
@@ -101,7 +107,7 @@ func (k *synced) run(ctx context.Context, l *locker, s *goredis.Script, keys []s
 
 // expect returns how many replicas the master reported last. It asks the master
 // again only after a failure. So the clients of an isolated master still count its replicas, and
-// those of a master that got replicas later count none.
+// those of a master that got replicas later count none and send no WAIT.
 // Several callers may ask at once, with the same result.
 func (k *synced) expect(ctx context.Context, master *redis.Client) (int, error) {
 	if n := k.replicas.Load(); n > 0 {
