@@ -176,7 +176,25 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	if err := sub.Introduce(ctx, j.World); err != nil || in.NoFaults {
 		return sub, err
 	}
-	return sub, sub.Pointless()
+	if err := sub.Pointless(); err != nil {
+		return sub, err
+	}
+	if reasons, any := j.notApplicable(sub); len(reasons) > 0 && !any {
+		return sub, world.Unsupportedf("no fault of the scenario applies: %s", strings.Join(reasons, ", "))
+	}
+	return sub, nil
+}
+
+// notApplicable returns the steps of the plan that do not apply to the servers of a lock, with the reasons, and whether any other
+// step does. A control has no servers, and every step applies to it.
+func (j *Job) notApplicable(sub *trial.Subject) (reasons []string, any bool) {
+	steps := j.Plan.Episode(1).For(j.World.Sketch(sub.Spec))
+	for _, p := range steps {
+		if p.NA != "" {
+			reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
+		}
+	}
+	return reasons, steps.Concerns() || sub.Spec.Topology.Name == locks.None
 }
 
 // NotConcerned returns a line for each kind of servers with the steps of the plan that do not apply to them.
@@ -189,18 +207,9 @@ func (j *Job) NotConcerned() []string {
 		if sub.Subject == nil || use.Own() && j.Options.DryRun {
 			continue // its row of the result gives the reason
 		}
-		var reasons []string
-		steps := j.Plan.Episode(1).For(j.World.Sketch(sub.Spec))
-		for _, p := range steps {
-			if p.NA != "" {
-				reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
-			}
-		}
+		reasons, _ := j.notApplicable(sub.Subject)
 		if len(reasons) == 0 {
 			continue
-		}
-		if !steps.Concerns() && sub.Spec.Topology.Name != locks.None {
-			reasons = append(reasons, "so no fault of this scenario concerns it")
 		}
 		key := sub.Servers() + strings.Join(reasons, ", ")
 		if groups[key] == nil {
