@@ -211,7 +211,7 @@ func (p Planned) String() string {
 	}
 	b.WriteString(p.Fault.String())
 	if p.Hold != nil {
-		fmt.Fprintf(&b, " (held for %s)", p.Step.Hold.drawn(*p.Hold))
+		fmt.Fprintf(&b, " (held for %s%s)", p.Step.Hold.drawn(*p.Hold), p.Step.goesOn())
 	}
 	if p.For != nil {
 		fmt.Fprintf(&b, " for %s", p.Step.For.drawn(*p.For))
@@ -246,6 +246,14 @@ func (s Step) moment() string {
 		return event
 	}
 	return fmt.Sprintf("%s, %d of its requests done,", event, s.Request)
+}
+
+// goesOn returns in words for how long the hold of the step goes on.
+func (s Step) goesOn() string {
+	if s.Until == "" {
+		return ""
+	}
+	return " and until " + string(s.Until)
 }
 
 // wanted returns the moments of clients that start the step.
@@ -290,7 +298,7 @@ func (s Step) Describe(f Fault) string {
 		fmt.Fprintf(&b, " for %s", s.For)
 	}
 	if s.Hold != nil {
-		fmt.Fprintf(&b, ", held for %s", s.Hold)
+		fmt.Fprintf(&b, ", held for %s%s", s.Hold, s.goesOn())
 	}
 	return b.String()
 }

@@ -32,6 +32,8 @@ type Step struct {
 	Request int `yaml:"request" about:"with when acquiring, checked, renewing or releasing: start it after so many requests of that client"`
 	// Hold makes the client whose event started the step hold the lock this long.
 	Hold *Length `yaml:"hold" about:"with when acquired, checked or renewing: how long that client is to hold"`
+	// Until makes that client hold on after the hold.
+	Until Until `yaml:"until" about:"with hold: healed or promoted: the client holds on, within its lease, until another client was answered after the fault healed, or after another server became the leader"`
 	// For is how long it is in effect; nil: until the end of the episode.
 	For *Length `yaml:"for" about:"how long it is in effect; left out: until the end of the episode"`
 	// Options are the fault's own keys, unparsed: by, data, with, early, ...
@@ -64,6 +66,19 @@ const (
 	// step is in effect.
 	Idle workloads.Event = "idle"
 )
+
+// Until is an event of the servers for which a hold goes on.
+type Until string
+
+const (
+	// UntilHealed: the fault of the step is over.
+	UntilHealed Until = "healed"
+	// UntilPromoted: another server became the leader.
+	UntilPromoted Until = "promoted"
+)
+
+// Untils are the events for which a hold can go on.
+var Untils = []Until{UntilHealed, UntilPromoted}
 
 // AssumedLease stands for the lease of a lock that has none, or whose lease is not known, wherever a length is in leases.
 const AssumedLease = 4 * time.Second

@@ -65,6 +65,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 		*into = scalar(r, e, parseLength)
 	case *workloads.Event:
 		*into = scalar(r, e, oneOf(nemesis.Events, "no event is named %q"))
+	case *nemesis.Until:
+		*into = scalar(r, e, oneOf(nemesis.Untils, "a hold does not go on until %q"))
 	case *KeyNames:
 		*into = scalar(r, e, oneOf([]KeyNames{Letters, Varied}, "no kind of names is called %q"))
 	case *Point:

@@ -69,7 +69,7 @@ func TestFailoverAsWritten(t *testing.T) {
 		Episodes: 3, Quiet: 2 * time.Second, Limit: time.Minute,
 		Faults: []nemesis.Step{
 			{Fault: "lag", Target: "master -> replicas", When: nemesis.Idle, Options: map[string]string{"by": "60s"}},
-			{Fault: "kill", Target: "master", When: workloads.Acquired, Hold: long(6*time.Second, 7*time.Second),
+			{Fault: "kill", Target: "master", When: workloads.Acquired, Hold: long(6*time.Second, 7*time.Second), Until: nemesis.UntilPromoted,
 				For: long(10*time.Second, 10*time.Second), Options: map[string]string{"data": "lost"}},
 		},
 		Expect: map[string]Expectation{

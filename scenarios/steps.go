@@ -110,6 +110,9 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked && s.When != nemesis.Renewing {
 		r.fail(list.get("hold").key.at, "add `when: acquired`, `when: checked` or `when: renewing`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
 	}
+	if s.Until != "" && s.Hold == nil {
+		r.fail(list.get("until").key.at, "add `hold: 2s` or another length", "`until` says how long a hold goes on, and this step asks for none")
+	}
 	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != nemesis.Renewing && s.When != workloads.Releasing {
 		r.fail(list.get("request").key.at, "add `when: acquiring`, `when: checked`, `when: renewing` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
 	}

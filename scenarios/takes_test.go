@@ -106,6 +106,8 @@ func described(v any) (takes, holds string) {
 		return nemesis.TakesRange, ""
 	case workloads.Event:
 		return takesMoment, ""
+	case nemesis.Until:
+		return string(nemesis.UntilHealed) + "|" + string(nemesis.UntilPromoted), ""
 	case Point:
 		return takesPoint, string(v)
 	case KeyNames:

@@ -46,6 +46,8 @@ type Hooks interface {
 	End()
 	// Reached may block while a fault is injected. It returns how long the client holds its lock; 0 means the usual time.
 	Reached(ctx context.Context, m Moment) (hold time.Duration)
+	// HoldsOn reports whether the client is to hold on after that time.
+	HoldsOn(session string) bool
 	// Awake blocks while the client is paused.
 	Awake(ctx context.Context, client int)
 	// Overdue is called when an operation has exceeded its limit. The client is killed.
@@ -95,6 +97,8 @@ type Tenure struct {
 	// end is a lower bound for the end of the lease that the lock reported, or the end as the client counts it from the answer.
 	// Zero: unknown.
 	end time.Time
+	// spare is how much of the lease is left for the release.
+	spare time.Duration
 	// released reports that a release was answered. Until then it may be repeated.
 	released bool
 }
@@ -153,6 +157,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 // counts records the end of a lease that was granted now. If the library reports no end, the client counts the ttl from the
 // answer, as users of the library do.
 func (t *Tenure) counts(e *history.Event, asked time.Time, until *time.Duration, ttl time.Duration, renewed bool) {
+	t.spare = ttl / 8
 	switch {
 	case until != nil:
 		e.Until = until

@@ -76,5 +76,16 @@ func stay(ctx context.Context, t *Tenure, hold time.Duration) bool {
 		}
 	}
 	pause(ctx, hold)
+	for n := 1; ctx.Err() == nil && t.holdsOn(); n++ {
+		pause(ctx, checkEvery/10)
+		if n%10 == 0 && t.Check(ctx) != nil {
+			return false
+		}
+	}
 	return t.Check(ctx) == nil
+}
+
+// holdsOn reports whether the run asks the client to hold on, and its lease allows it.
+func (t *Tenure) holdsOn() bool {
+	return t.c.Hooks.HoldsOn(t.Session) && (t.end.IsZero() || time.Until(t.end) > t.spare)
 }

@@ -75,6 +75,7 @@ type hooks struct {
 	mu    sync.Mutex
 	told  []string
 	hold  map[Event]time.Duration // asked for at a moment
+	holds int                     // how often a client is to hold on
 	awake func()
 }
 
@@ -99,6 +100,11 @@ func (h *hooks) Awake(_ context.Context, client int) {
 	if h.awake != nil {
 		h.awake()
 	}
+}
+
+func (h *hooks) HoldsOn(string) bool {
+	h.holds--
+	return h.holds >= 0
 }
 
 func (h *hooks) Unknown()                      {}

@@ -34,6 +34,7 @@ type crew struct {
 	fail      func(error) // ends the lock's run
 	granted   func(m workloads.Moment)
 	unknown   func() // called after an acquire with unknown outcome
+	longHold  *longHold
 
 	mu       sync.Mutex
 	wg       sync.WaitGroup
@@ -362,7 +363,22 @@ func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 		c.waiters[m.Client] = true
 	}
 	c.mu.Unlock()
+	c.longHold.reached(m)
 	return c.triggers.Reached(ctx, m)
+}
+
+// HoldsOn reports whether a step asks the client of a session to hold on.
+func (c *crew) HoldsOn(session string) bool {
+	if c.longHold.session() != session {
+		return false
+	}
+	paceOf(c.cluster).settle("holds-on/" + session) // others are answered in instants of their own
+	return c.longHold.goesOn(session)
+}
+
+// holds reports whether a session holds a lock and has not begun to release it.
+func (c *crew) holds(session string) bool {
+	return slices.ContainsFunc(c.Holders(), func(m workloads.Moment) bool { return m.Session == session && m.Event != workloads.Releasing })
 }
 
 // Overdue kills a client that has not answered within the limit.

@@ -75,6 +75,7 @@ type Trial struct {
 	keyed    keyTimes
 	told     atomic.Int64              // the lease that the library told with its latest grant, if it told one
 	held     atomic.Pointer[time.Time] // when the latest hold that a step asked for ends
+	longHold longHold
 	servers  *serverProbe
 	calm     bool // the last recovery period is over
 }
@@ -208,7 +209,7 @@ func (t *Trial) crew(c world.Cluster, plan nemesis.Plan, fail context.CancelCaus
 			t.keyed.mark(m.Key)
 			t.servers.granted(m)
 		},
-		unknown: func() { t.unknown.Add(1) },
+		unknown: func() { t.unknown.Add(1) }, longHold: &t.longHold,
 	}
 }
 
@@ -223,7 +224,10 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 	watchers.Go(func() { t.servers.watch(background) })
 	watchers.Go(func() {
 		t.pace.settle("roles")
-		watchRoles(background, c, t.promoted.Load, record)
+		watchRoles(background, c, t.promoted.Load, func(f history.Fact) {
+			record(f)
+			t.longHold.promoted()
+		})
 	})
 	t.pace.settle("trial")
 	if t.warm(ctx); t.hopeless() {
@@ -245,7 +249,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		if !t.healthy(ctx, c) {
 			return nil
 		}
-		t.release(ctx)
+		t.release(ctx, crew)
 		spent := time.Since(start)
 		// Enough judges the history, so it is called last: a trial that ends anyway is judged once, at its end.
 		last := n == in.Episodes || spent+spent/time.Duration(n) > in.Limit || t.ends(n)
@@ -260,9 +264,11 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 }
 
 // release waits until the holds that steps asked for are over, so that the recovery period is one for their keys, too.
-func (t *Trial) release(ctx context.Context) {
+func (t *Trial) release(ctx context.Context, crew *crew) {
 	if until := t.held.Load(); until != nil {
 		pause(ctx, time.Until(*until))
+	}
+	for session := t.longHold.session(); session != "" && crew.holds(session) && pause(ctx, 20*time.Millisecond); {
 	}
 }
 
@@ -346,6 +352,12 @@ func (t *Trial) note(p nemesis.Planned, phase string, targets []string, text str
 	t.pace.step(p.ID)
 	if phase == history.Bites && p.Hold != nil {
 		t.held.Store(new(time.Now().Add(*p.Hold)))
+		if p.By != nil && p.Step.Until != "" {
+			t.longHold.begin(p, time.Now().Add(t.longestHold(p)))
+		}
+	}
+	if phase == history.Healed {
+		t.longHold.healed(p.ID)
 	}
 	text = t.mask.Text(text) // errors quote servers
 	if kind, _ := nemesis.Find(p.Step.Fault); kind.Promotes {
@@ -358,6 +370,9 @@ func (t *Trial) note(p nemesis.Planned, phase string, targets []string, text str
 	if phase == history.Begins {
 		e.Effect = p.Fault.Effects
 		triggered(&e, p)
+		if p.By != nil && p.Hold != nil {
+			e.Hold = t.longestHold(p)
+		}
 	}
 	t.recorder.Record(e)
 }
@@ -380,8 +395,17 @@ func triggered(e *history.Event, p nemesis.Planned) {
 			e.Op = history.Renew
 		}
 	}
-	if p.Hold != nil {
-		e.Hold = *p.Hold
+}
+
+// longestHold returns for how long the client that triggered a step holds at most.
+func (t *Trial) longestHold(p nemesis.Planned) time.Duration {
+	switch {
+	case p.Step.Until == "":
+		return *p.Hold
+	case t.Subject.ttl > 0:
+		return max(*p.Hold, t.Subject.ttl-t.Subject.ttl/8)
+	default:
+		return *p.Hold + eventLimit
 	}
 }
 
