@@ -48,6 +48,8 @@ func ReadCommand(data []byte) (words [][]byte, length int, err error) {
 	if n == 0 || err != nil {
 		return nil, 0, err
 	}
+	const wordsUsual = 8
+	words = make([][]byte, 0, max(0, min(count, wordsUsual)))
 	for range count {
 		if n == len(data) {
 			return nil, 0, nil
@@ -73,18 +75,31 @@ func ReadCommand(data []byte) (words [][]byte, length int, err error) {
 // line has not arrived as a whole. A server does not check the character after \r.
 func header(data []byte, most int) (number, length int, err error) {
 	const digitsMax = 11
-	line, _, ended := bytes.Cut(data[1:min(len(data), 1+digitsMax+1)], []byte("\r"))
-	if !ended && len(line) <= digitsMax {
+	end := 1
+	for end < len(data) && data[end] != '\r' {
+		if end > digitsMax {
+			return 0, 0, errProtocol
+		}
+		end++
+	}
+	if end == len(data) {
 		return 0, 0, nil
 	}
-	number, err = strconv.Atoi(string(line))
-	if err != nil || number > most || strconv.Itoa(number) != string(line) {
+	number, err = strconv.Atoi(string(data[1:end]))
+	if err != nil || number > most || !plainNumber(data[1:end]) {
 		return 0, 0, errProtocol
 	}
-	if length = 1 + len(line) + len("\r\n"); length > len(data) {
+	if length = end + len("\r\n"); length > len(data) {
 		return 0, 0, nil
 	}
 	return number, length, nil
+}
+
+// plainNumber reports whether a whole number is written in the one way that a server reads: without a plus sign and
+// leading zeros.
+func plainNumber(digits []byte) bool {
+	digits, negative := bytes.CutPrefix(digits, []byte("-"))
+	return digits[0] != '+' && (digits[0] != '0' || len(digits) == 1 && !negative)
 }
 
 // lineCommand reads a command that is one line.
