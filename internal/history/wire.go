@@ -29,6 +29,14 @@ type wireLine struct {
 // AppendEvent writes an event as one line, with its newline. It writes every field that is set, whether or not the
 // event's kind has it, so that reading gives back what was written.
 func AppendEvent(dst []byte, e *Event) ([]byte, error) {
+	if line, ok := appendClientEvent(dst, e); ok {
+		return line, nil
+	}
+	return appendEvent(dst, e)
+}
+
+// appendEvent is AppendEvent for every event.
+func appendEvent(dst []byte, e *Event) ([]byte, error) {
 	l := wireLine{Index: &e.Index, Time: &e.Time, Process: &e.Process, Event: e, Facts: e.Facts, Error: e.Error}
 	if e.Client != e.Process.client() {
 		l.Client = &e.Client
@@ -37,6 +45,78 @@ func AppendEvent(dst []byte, e *Event) ([]byte, error) {
 		l.Value = &value{e.Value, e.Text}
 	}
 	return appendLine(dst, &l)
+}
+
+// appendClientEvent is AppendEvent for most events of clients, without reflection. It reports false for the others.
+func appendClientEvent(dst []byte, e *Event) ([]byte, bool) {
+	if e.Process < 0 || e.Type < Invoke || e.Type > Info || e.Mode != 0 || e.Keys != nil || e.Step != 0 || e.Targets != nil ||
+		e.Phase != "" || e.Effect != nil || e.Op != "" || e.Request != 0 || e.Hold != 0 || e.Text != "" || e.Facts != nil {
+		return dst, false
+	}
+	for _, text := range []string{e.F, e.Session, e.Key, e.Resource, e.Owner, e.Node, e.Error} {
+		if !plainText(text) {
+			return dst, false
+		}
+	}
+	number := func(name string, n int64) {
+		dst = strconv.AppendInt(append(dst, name...), n, 10)
+	}
+	some := func(name string, n int64) {
+		if n != 0 {
+			number(name, n)
+		}
+	}
+	text := func(name, text string) {
+		if text != "" {
+			dst = append(append(append(dst, name...), text...), '"')
+		}
+	}
+	yes := func(name string, is bool) {
+		if is {
+			dst = append(dst, name...)
+		}
+	}
+	number(`{"index":`, int64(e.Index))
+	number(`,"time":`, int64(e.Time))
+	number(`,"process":`, int64(e.Process))
+	if e.Client != e.Process.client() {
+		number(`,"client":`, int64(e.Client))
+	}
+	text(`,"type":"`, e.Type.String())
+	dst = append(append(append(dst, `,"f":"`...), e.F...), '"')
+	text(`,"session":"`, e.Session)
+	text(`,"key":"`, e.Key)
+	some(`,"ttl":`, int64(e.TTL))
+	some(`,"wait":`, int64(e.Wait))
+	if e.Until != nil {
+		number(`,"until":`, int64(*e.Until))
+	}
+	yes(`,"from_answer":true`, e.FromAnswer)
+	yes(`,"strict":true`, e.Strict)
+	yes(`,"unconfirmed":true`, e.Unconfirmed)
+	if e.Token != nil {
+		dst = strconv.AppendUint(append(dst, `,"token":`...), *e.Token, 10)
+	}
+	text(`,"resource":"`, e.Resource)
+	text(`,"owner":"`, e.Owner)
+	some(`,"lease":`, int64(e.Lease))
+	yes(`,"renewed":true`, e.Renewed)
+	text(`,"node":"`, e.Node)
+	if e.Value != nil {
+		number(`,"value":`, *e.Value)
+	}
+	text(`,"error":"`, e.Error)
+	return append(dst, '}', '\n'), true
+}
+
+// plainText reports whether a text is the same within a string of JSON.
+func plainText(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // appendLine writes v as one line of JSON. Texts such as "master -> replicas" stay readable.

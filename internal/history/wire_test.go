@@ -285,3 +285,60 @@ func orderlyEvents(t *rapid.T) []Event {
 	}
 	return events
 }
+
+// Events of clients are written without reflection. The lines are those of encoding/json, with each field alone, so that a
+// new field cannot be forgotten, and with all fields together.
+func TestClientEventsAsJSON(t *testing.T) {
+	compare := func(t interface {
+		Helper()
+		Errorf(string, ...any)
+	}, e *Event) {
+		t.Helper()
+		want, err := appendEvent(nil, e)
+		if err != nil {
+			t.Errorf("%+v: %v", e, err)
+		}
+		if got, err := AppendEvent([]byte("before"), e); err != nil || string(got) != "before"+string(want) {
+			t.Errorf("got %s (%v)\nwant %s", got, err, want)
+		}
+	}
+	values := map[reflect.Kind]func(reflect.Value){
+		reflect.Bool: func(v reflect.Value) { v.SetBool(true) }, reflect.String: func(v reflect.Value) { v.SetString("x") },
+		reflect.Int: func(v reflect.Value) { v.SetInt(3) }, reflect.Int32: func(v reflect.Value) { v.SetInt(3) },
+		reflect.Int64: func(v reflect.Value) { v.SetInt(3) }, reflect.Uint8: func(v reflect.Value) { v.SetUint(1) },
+		reflect.Pointer: func(v reflect.Value) { v.Set(reflect.New(v.Type().Elem())) },
+		reflect.Slice:   func(v reflect.Value) { v.Set(reflect.MakeSlice(v.Type(), 1, 1)) },
+	}
+	for i := range reflect.TypeFor[Event]().NumField() {
+		e := Event{Type: OK, F: Acquire}
+		field := reflect.ValueOf(&e).Elem().Field(i)
+		values[field.Kind()](field)
+		compare(t, &e)
+	}
+	fast := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SampledFrom([]string{"", "1.7", "redis-1,redis-2", "<&>"})
+		if rapid.Bool().Draw(t, "escapes") {
+			text = rapid.OneOf(rapid.SampledFrom([]string{"", "a\"b", "\\", "\x7f", "\xff", "é\u2028\n"}), rapid.String())
+		}
+		number := rapid.OneOf(rapid.Just[int64](0), rapid.Int64())
+		pick := func(name string) bool { return rapid.Bool().Draw(t, name) }
+		e := Event{
+			Index: int(number.Draw(t, "index")), Time: time.Duration(number.Draw(t, "time")), Process: Process(rapid.Int32Min(-3).Draw(t, "process")),
+			Client: rapid.Int32().Draw(t, "client"), Type: Type(rapid.Uint8Range(1, 4).Draw(t, "type")), F: text.Draw(t, "f"),
+			Session: text.Draw(t, "session"), Key: text.Draw(t, "key"), TTL: time.Duration(number.Draw(t, "ttl")), Wait: time.Duration(number.Draw(t, "wait")),
+			FromAnswer: pick("from answer"), Strict: pick("strict"), Unconfirmed: pick("unconfirmed"), Resource: text.Draw(t, "resource"), Owner: text.Draw(t, "owner"),
+			Lease: time.Duration(number.Draw(t, "lease")), Renewed: pick("renewed"), Node: text.Draw(t, "node"), Error: text.Draw(t, "error"),
+		}
+		if pick("until") {
+			e.Until, e.Token, e.Value = new(time.Duration(number.Draw(t, "until"))), new(rapid.Uint64().Draw(t, "token")), new(number.Draw(t, "value"))
+		}
+		if _, ok := appendClientEvent(nil, &e); ok {
+			fast++
+		}
+		compare(t, &e)
+	})
+	if fast == 0 {
+		t.Error("no event was written without reflection")
+	}
+}
