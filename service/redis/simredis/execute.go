@@ -183,7 +183,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	if name == "FLUSHALL" {
 		n.dirty = append(n.dirty, m.DB(0).Keys()...)
 	}
-	if name != "EVALSHA" || n.readers.asking != nil || !n.short(m, p, args) {
+	if n.readers.asking != nil || !n.withoutLua(m, p, name, args) {
 		n.learn(name, args)
 		n.dispatch(m, p, s, name, args)
 	}

@@ -59,6 +59,21 @@ func (n *node) learn(name string, args []string) {
 	}
 }
 
+// withoutLua executes a script without Lua if possible. The caller must hold exec.
+func (n *node) withoutLua(m *miniredis.Miniredis, p *server.Peer, name string, args []string) (done bool) {
+	switch name {
+	case "EVALSHA":
+		return n.short(m, p, args)
+	case "EVAL":
+		n.learn(name, args)
+		call := append([]string{digest(args[0])}, args[1:]...)
+		if done = n.short(m, p, call); done {
+			n.aside(m, p, []string{"SCRIPT", "LOAD", args[0]}) // the server knows a script that it has executed
+		}
+	}
+	return done
+}
+
 // short executes a known script without Lua if possible. The caller must hold exec.
 func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (done bool) {
 	if len(args) < 4 || args[1] != "1" || n.readonly.Load() {

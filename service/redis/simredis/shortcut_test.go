@@ -52,13 +52,18 @@ func TestShortcut(t *testing.T) {
 				if way == 1 {
 					text = "--[[ the long way ]] local _ = 0\n" + script
 				}
-				load := proto.Strings("SCRIPT", "LOAD", text)
+				load, sha := proto.Strings("SCRIPT", "LOAD", text), digest(text)
+				if i%2 == 1 {
+					load = proto.Strings("EVAL", text, "1", key, token, arg)
+				}
 				if _, err := w.Write([]byte(load)); err != nil {
 					t.Error(err)
 					return
 				}
-				sha := strings.Trim(w.hear(), `"`)
-				answer := w.say(fmt.Sprintf("EVALSHA %s 1 %s %s %s", sha, key, token, arg))
+				answer := w.hear()
+				if i%4 != 1 { // else the text was executed, and the digest is not needed
+					answer = w.say(fmt.Sprintf("EVALSHA %s 1 %s %s %s", sha, key, token, arg))
+				}
 				answer, _, _ = strings.Cut(answer, " script: ") // the rest has the digest, which differs
 				n.exec.Lock()
 				if way == 0 && n.scripts[sha] != noShortcut {
