@@ -17,7 +17,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: lineBytesMax}
+	return &lines{r: bufio.NewReaderSize(r, 4<<10), max: lineBytesMax}
 }
 
 // next returns the next line that is not blank, without its end. The next call may overwrite it. If the line is too long,

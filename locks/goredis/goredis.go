@@ -30,6 +30,9 @@ const ioTimeout = time.Second
 // after as many failures. A lock must behave the same on every machine.
 const poolSize = 10
 
+// bufferSize is the size of the two buffers of a connection. Commands of locks are small, and a test opens many connections.
+const bufferSize = 4 << 10
+
 // Connect returns a client of a store that has one master at a time for each key: a single server, the service address of
 // replicated servers, the master that sentinels name, or the nodes of a cluster. It connects when first used.
 func Connect(store locks.Store) (redis.UniversalClient, error) {
@@ -86,6 +89,8 @@ func options(store locks.Store, nodes []locks.Node, read time.Duration) *redis.U
 		WriteTimeout:          ioTimeout,
 		ContextTimeoutEnabled: true,
 		PipelinePoolSize:      -1, // no separate pool for pipelines
+		ReadBufferSize:        bufferSize,
+		WriteBufferSize:       bufferSize,
 		MaintNotificationsConfig: &maintnotifications.Config{
 			Mode: maintnotifications.ModeDisabled, // otherwise it follows the server to other addresses
 		},

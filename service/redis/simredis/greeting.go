@@ -39,9 +39,9 @@ func parseCommands(b []byte) (commands [][]string, whole bool) {
 		if err != nil || n == 0 || len(words) == 0 || b[0] != '*' {
 			return commands, false
 		}
-		var command []string
-		for _, word := range words {
-			command = append(command, string(word))
+		command := make([]string, len(words))
+		for i, word := range words {
+			command[i] = string(word)
 		}
 		commands = append(commands, command)
 		b = b[n:]
