@@ -26,9 +26,9 @@ locks: [no-lock, set-nx, redlock]
 topology: {single-store: single, majority: {independent: 5}}
 redis: {appendonly: yes, appendfsync: always}
 workload:
-  counter: {clients: 2, keys: 1, ttl: 1s, hold: 450ms, think: 130ms}
+  counter: {clients: 2, keys: 1, ttl: 1s, hold: 650ms, think: 200ms}
 episodes: 1
-quiet: 1s
+quiet: 500ms
 faults: none
 `
 
@@ -82,7 +82,7 @@ type Estimate struct {
 // input returns the input of a small run.
 func (x Sets) input(s *scenarios.Scenario) trial.Input {
 	in := trial.NewInput(s, x.Job.Scenario.Locks[0], 1)
-	in.Reduction = &trial.Reduction{}
+	in.Reduction = &trial.Reduction{Served: x.Rounds}
 	return in
 }
 

@@ -22,6 +22,7 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 	services "lockbench/service/catalog"
+	"lockbench/workloads"
 )
 
 // role returns the command that starts this program in a role.
@@ -171,6 +172,25 @@ func TestSetsKeepTheirEvents(t *testing.T) {
 			if diff := cmp.Diff(read, kept, cmpopts.IgnoreFields(history.History{}, "Lines")); diff != "" {
 				t.Errorf("%s, %s: the kept history differs from the written one (-read +kept):\n%.2000s", lock, fault, diff)
 			}
+		}
+	}
+}
+
+// A small run lasts until each client was granted the lock as often as the search wants, and no longer.
+func TestSmallRunServesEachClient(t *testing.T) {
+	x := setsOf(t, "set-nx", "single", nil)
+	w := sim.New(sim.Options{Models: services.Models(), Open: catalog.Open})
+	for _, x.Rounds = range []int{1, 4} {
+		answer := setJob{Input: x.input(x.Job.Scenario), Rounds: 9}.do(t.Context(), w, nil)
+		released, most := map[int]int{}, 0
+		for _, p := range answer.Points {
+			if p.Event == workloads.Released {
+				released[p.Client]++
+				most = max(most, released[p.Client])
+			}
+		}
+		if released[0] < x.Rounds || released[1] < x.Rounds || most > x.Rounds+2 {
+			t.Errorf("%d rounds: clients released %v times", x.Rounds, released)
 		}
 	}
 }

@@ -41,7 +41,9 @@ type crew struct {
 	members  map[int]*member
 	holders  []workloads.Moment
 	waiters  map[int]bool
-	last     int // the highest client number so far
+	first    []int       // the clients of the start
+	releases map[int]int // of each client
+	last     int         // the highest client number so far
 	warned   bool
 	replaced int
 }
@@ -63,8 +65,9 @@ var (
 
 // start opens n clients concurrently and runs them until ctx ends.
 func (c *crew) start(ctx context.Context, n int) error {
-	c.members, c.waiters = make(map[int]*member), make(map[int]bool)
+	c.members, c.waiters, c.releases = make(map[int]*member), make(map[int]bool), make(map[int]int)
 	ids := c.reduction.clients(n)
+	c.first = ids
 	opened := make([]*member, len(ids))
 	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
@@ -253,6 +256,16 @@ func (c *crew) Clients() []int {
 	return ids
 }
 
+// served reports whether each client of the start that still lives has released the lock n times.
+func (c *crew) served(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !slices.ContainsFunc(c.first, func(id int) bool {
+		m := c.members[id]
+		return m != nil && !m.dead && c.releases[id] < n
+	})
+}
+
 // Holders returns the current tenures, oldest first.
 func (c *crew) Holders() []workloads.Moment {
 	c.mu.Lock()
@@ -358,6 +371,7 @@ func (c *crew) Reached(ctx context.Context, m workloads.Moment) time.Duration {
 			}
 		}
 	case workloads.Released:
+		c.releases[m.Client]++
 		c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Session == m.Session })
 	case workloads.Waiting, workloads.Asking:
 		c.waiters[m.Client] = true

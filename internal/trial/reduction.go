@@ -25,6 +25,9 @@ type Reduction struct {
 	Turns map[int]int           `json:"turns,omitempty"`
 	// Warm is how many grants come before the first episode.
 	Warm int `json:"warm"`
+	// Served is how often each client of the start that still lives has released the lock before the trial ends. 0: the
+	// scenario decides when the trial ends.
+	Served int `json:"served,omitempty"`
 	// Cut is when the trial ends. 0: after the last episode.
 	Cut time.Duration `json:"cut_ns,omitempty"`
 	// Events is how many events the history keeps. 0: all.

@@ -254,7 +254,7 @@ func (t *Trial) episodes(ctx context.Context, c world.Cluster, crew *crew, plan 
 		// Enough judges the history, so it is called last: a trial that ends anyway is judged once, at its end.
 		last := n == in.Episodes || spent+spent/time.Duration(n) > in.Limit || t.ends(n)
 		t.servers.commands(c, crew.Clients())
-		t.quiet(ctx, last)
+		t.quiet(ctx, crew, last)
 		t.servers.commands(c, crew.Clients())
 		if last || ctx.Err() != nil {
 			return nil
@@ -329,14 +329,17 @@ func (t *Trial) healthy(ctx context.Context, c world.Cluster) bool {
 
 // quiet waits for the recovery period after faults are undone. In the last one it also waits until each key was granted
 // again, as far as a lease allows: a dead holder's lock expires with its lease.
-func (t *Trial) quiet(ctx context.Context, last bool) {
+func (t *Trial) quiet(ctx context.Context, crew *crew, last bool) {
 	t.recorder.Record(history.Probed(history.QuietBegins))
 	begin, in := time.Now(), t.Subject.Input
-	before := t.grants.Load()
+	before, wanted, served := t.grants.Load(), t.wanted(grantsAfter), in.reduction().Served
+	if served > 0 {
+		wanted = 0
+	}
 	pause(ctx, in.Quiet)
-	limit := begin.Add(max(in.Quiet, t.lease()+progressSlack))
+	limit := begin.Add(max(in.Quiet, t.lease()+progressSlack) * time.Duration(max(served, 1)))
 	for last && time.Now().Before(limit) {
-		if t.grants.Load()-before >= int64(t.wanted(grantsAfter)) && t.keyed.since(begin) == in.Workload.Keys {
+		if t.grants.Load()-before >= int64(wanted) && t.keyed.since(begin) == in.Workload.Keys && crew.served(served) {
 			break
 		}
 		if !pause(ctx, 20*time.Millisecond) {
