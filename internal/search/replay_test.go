@@ -35,7 +35,7 @@ func runSim(t *testing.T, o run.Options) *run.Outcome {
 
 // TestReplayOfAnEndedRun: trials that a violation, also of another lock, had ended replay to the same histories.
 func TestReplayOfAnEndedRun(t *testing.T) {
-	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redlock", Use: "redlock"}}
+	use := []scenarios.LockUse{{Name: "no-lock", Use: "no-lock"}, {Name: "set-nx", Use: "set-nx"}, {Name: "redisson-port", Use: "redisson-port"}}
 	out := runSim(t, run.Options{
 		Scenario: trialtest.Load(t, trialtest.Breaking), Seed: 4, Locks: use, Parallel: 1, UntilViolation: true,
 	})

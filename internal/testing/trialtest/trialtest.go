@@ -39,7 +39,7 @@ quiet: 1s
 faults: none
 `
 
-// Breaking is a scenario that breaks a lock on a single store, and no RedLock.
+// Breaking is a scenario that breaks a lock on a single store. Nothing of it applies to a majority.
 const Breaking = `lockbench: scenario/1
 about: Every episode kills the master, and with it what it has not handed on.
 locks: [set-nx]
