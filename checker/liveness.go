@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,9 +30,12 @@ const (
 // residue.go, asleep.go and unavailable.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
 	stretches := l.quiet
-	findings := append(l.residue(), l.unavailable()...)
+	ungranted, note := l.unavailable()
+	findings := append(l.residue(), ungranted...)
 	if len(stretches) == 0 {
-		return violated(findings)
+		r := violated(findings)
+		r.Note = note
+		return r
 	}
 	var why string
 	var longest time.Duration
@@ -62,6 +66,7 @@ func liveness(l *ledger, _ Report) Result {
 	if longest > 0 {
 		r.Note = fmt.Sprintf("a waiter was woken at most %s after the lock had become free", seconds(longest))
 	}
+	r.Note = cmp.Or(note, r.Note)
 	if r.Verdict == Valid && why != "" {
 		r.Verdict, r.Why = Unknown, why
 	}

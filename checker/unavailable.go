@@ -27,12 +27,13 @@ const ruleUnavailable = "unavailable"
 // unavailableMargin is how long clients may be refused in addition to a lease: they reconnect, wait for a dead server, and split votes.
 const unavailableMargin = 3 * time.Second
 
-// unavailable finds, for each key, the times in which no client was granted it for longer than its lease and the margin.
-func (l *ledger) unavailable() (findings []Finding) {
+// unavailable finds, for each key, the times in which no client was granted it for longer than its lease and the margin. The note
+// is about the first such time that is not judged, because its attempts ended with errors.
+func (l *ledger) unavailable() (findings []Finding, note string) {
 	away := l.away()
 	for _, k := range l.Keys {
 		var taken []stretch
-		var tries []attempt
+		var tries, errors []attempt
 		for _, d := range k.All {
 			s := d.Session
 			apart := len(s.Keys) > 1 || l.concerned(s) // its client cannot expect to be granted this key
@@ -42,15 +43,20 @@ func (l *ledger) unavailable() (findings []Finding) {
 				taken = append(taken, stretch{l.takenFrom(d), pos})
 			case s.Acquire.Outcome == history.Failed && !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
 				tries = append(tries, l.attempt(s))
+			case !meets(away, s.Acquire) && !apart:
+				errors = append(errors, l.attempt(s))
 			}
 		}
 		for _, free := range between(append(taken, away...), len(l.h.Events)) {
 			if f, ok := l.ungranted(k.Name, tries, free); ok {
 				findings = append(findings, f)
+			} else if f, ok := l.ungranted(k.Name, slices.Concat(tries, errors), free); ok && note == "" {
+				note = fmt.Sprintf("not judged: no client was granted %q from %s to %s, but attempts ended with errors, which do not show that a server answered",
+					k.Name, l.at(f.Events[0]), l.at(f.Event))
 			}
 		}
 	}
-	return findings
+	return findings, note
 }
 
 // expires reports whether what a session took ends by itself, without its client.
