@@ -128,7 +128,7 @@ func (f *conformFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, Call: s.call, World: s.world.Name()}
+	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, Call: s.call, Version: s.version, World: s.world.Name()}
 	for _, t := range s.entry.Topologies {
 		on, err := s.on(c.Context(), t)
 		if err != nil {
@@ -236,6 +236,7 @@ type conformed struct {
 	entry    catalog.Lock // the card of a guest comes from its hello
 	use      scenarios.LockUse
 	call     string // the option call, if it was given
+	version  string // of a guest's library
 	seed     uint64 // distinguishes the keys of several runs on the same servers; 0: there is only one
 	missteps trial.Missteps
 }
@@ -289,6 +290,7 @@ func (s *conformed) meet(ctx context.Context) error {
 		return err
 	}
 	s.missteps.Hello(met.Hello)
+	s.version = met.Version
 	s.entry.Card = met.Card()
 	if s.entry.Library != nil {
 		return nil // the catalog knows where it runs

@@ -22,6 +22,7 @@ type conformReport struct {
 	Schema     int         `json:"schema"`
 	Lock       string      `json:"lock"`
 	Call       string      `json:"call,omitempty"` // the option call, if it was given
+	Version    string      `json:"version,omitempty"` // of the library, as its guest reports it
 	World      string      `json:"world"`
 	Topologies []conformOn `json:"topologies"`
 	// Notes are mistakes of a guest's clients that are not part of the rules.

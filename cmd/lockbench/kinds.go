@@ -51,6 +51,9 @@ type named struct {
 	// Claims are the capabilities of a lock. Options are the options of a lock or the keys of a fault.
 	Claims  []string `json:"claims,omitempty"`
 	Options []string `json:"options,omitempty"`
+	// Calls are the values of the option call of a library. Topologies are those on which a lock runs.
+	Calls      []string `json:"calls,omitempty"`
+	Topologies []string `json:"topologies,omitempty"`
 	// Examples are steps of a scenario with a fault, as --fault takes them.
 	Examples []string `json:"examples,omitempty"`
 	// Scenario shows a mutant's mistake as Class, and Original is the right lock of which it is a change.
@@ -111,7 +114,10 @@ func namedLock(l catalog.Lock) named {
 			}
 		}
 	}
-	n := named{Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims)}
+	n := named{
+		Name: l.Name, About: l.About, Notes: note, Claims: claimed(l.Claims),
+		Calls: l.Calls(), Topologies: mapped(l.Topologies, topologyName),
+	}
 	for _, o := range l.Options() {
 		n.Options = append(n.Options, fmt.Sprintf("%s=%s: %s", o.Name, o.Default, o.About))
 	}

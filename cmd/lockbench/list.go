@@ -117,6 +117,9 @@ func printNamed(w io.Writer, k kind) error {
 	if len(n.Claims) > 0 {
 		add(2, "claims: "+strings.Join(n.Claims, ", "))
 	}
+	if len(n.Calls) > 0 {
+		add(2, "calls: "+strings.Join(n.Calls, ", "))
+	}
 	prefix := ""
 	if k.one == "lock" {
 		prefix = "/"

@@ -87,6 +87,7 @@ function parse(r, capabilities) {
 // serve speaks the protocol until standard input ends.
 export function serve(name, adapter, options) {
   const sessions = new Map();
+  const claims = adapter.claims(options);
   let lock;
 
   const operations = {
@@ -96,7 +97,7 @@ export function serve(name, adapter, options) {
     },
 
     async acquire(r, read) {
-      const request = parse(r, adapter.claims);
+      const request = parse(r, claims);
       const session = new Session(r.session);
       sessions.set(r.session, session);
       session.attempt = lock.attempt(request, () => session.tell());
@@ -157,7 +158,7 @@ export function serve(name, adapter, options) {
   }
 
   say({
-    hello: "lockbench-guest/1", name, version: adapter.version, family: adapter.family, claims: adapter.claims, model: ["mutex"],
+    hello: "lockbench-guest/1", name, version: adapter.version, family: adapter.family, claims, model: ["mutex"],
   });
   createInterface({ input: process.stdin })
     .on("line", (line) => {

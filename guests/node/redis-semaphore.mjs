@@ -39,7 +39,7 @@ function refused(error) {
 const lock = (family, make) => ({
   version: version("redis-semaphore"),
   family,
-  claims: { bounded: true, renewed: true, waits: true, watched: true },
+  claims: () => ({ bounded: true, renewed: true, waits: true, watched: true }),
   options: {
     call: oneOf("tryAcquire", "acquire"),
     careful: onOff("off"),

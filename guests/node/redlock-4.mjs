@@ -40,7 +40,7 @@ export default {
   "node-redlock-4": {
     version: version("redlock-4"),
     family: "majority",
-    claims: { bounded: true, several: true, waits: true },
+    claims: () => ({ bounded: true, several: true, waits: true }),
     options: {
       careful: onOff("off"),
       "drift-factor": share("0.01"),

@@ -1,7 +1,7 @@
 // redlock 5: https://github.com/mike-marcacci/node-redlock/blob/v5.0.0-beta.2/README.md
 import { performance } from "node:perf_hooks";
 import Redlock, { ExecutionError } from "redlock-5";
-import { count, duration, onOff, share, version } from "./options.mjs";
+import { count, duration, oneOf, onOff, share, version } from "./options.mjs";
 import { connect } from "./servers.mjs";
 
 // adds node-redlock-5: the library waits by a number of retries, so a wait is as many as fit in it
@@ -37,8 +37,8 @@ class Leased {
 
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
-  constructor(redlock, { keys, wait }, lease, lost) {
-    Object.assign(this, { redlock, keys, wait, renewed: lease, lost });
+  constructor(redlock, { keys, ttl, wait }, lease, lost) {
+    Object.assign(this, { redlock, keys, wait, renewed: ttl || lease, lost });
   }
 
   async acquire() {
@@ -67,8 +67,9 @@ export default {
   "node-redlock-5": {
     version: version("redlock-5"),
     family: "majority",
-    claims: { bounded: true, renewed: true, several: true, waits: true, watched: true },
+    claims: ({ call }) => ({ bounded: call === "acquire", renewed: true, several: true, waits: true, watched: true }),
     options: {
+      call: oneOf("acquire", "using"), // acquire has no form without a ttl
       careful: onOff("off"),
       "drift-factor": share("0.01"),
       "retry-count": count("10"),
@@ -87,7 +88,7 @@ export default {
       });
       return {
         attempt: (request, lost) =>
-          request.ttl ? new Leased(redlock, request) : new Extended(redlock, request, options.lease, lost),
+          request.ttl && options.call === "acquire" ? new Leased(redlock, request) : new Extended(redlock, request, options.lease, lost),
       };
     },
   },

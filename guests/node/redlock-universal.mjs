@@ -1,6 +1,6 @@
 // redlock-universal: https://github.com/alexpota/redlock-universal/blob/main/README.md
 import { createLock, createRedlock, IoredisAdapter, LockAcquisitionError } from "redlock-universal";
-import { duration, onOff, version } from "./options.mjs";
+import { duration, oneOf, onOff, version } from "./options.mjs";
 import { returned } from "./protocol.mjs";
 import { connect } from "./servers.mjs";
 
@@ -59,8 +59,8 @@ function refused(error) {
 const lock = (family, create, retryDelay) => ({
   version: version("redlock-universal"),
   family,
-  claims: { bounded: true, renewed: true, waits: true, watched: true },
-  options: { careful: onOff("off"), lease: duration("30s"), "retry-delay": duration(retryDelay) },
+  claims: ({ call }) => ({ bounded: call === "acquire", renewed: true, waits: true, watched: true }),
+  options: { call: oneOf("acquire", "using"), careful: onOff("off"), lease: duration("30s"), "retry-delay": duration(retryDelay) },
   async open(store, options) {
     const adapters = (await connect(store, options)).map((client) => new IoredisAdapter(client));
     const locks = new Map(); // a lock is of one key, and is used again
@@ -75,8 +75,9 @@ const lock = (family, create, retryDelay) => ({
     }
     return {
       attempt({ keys: [key], ttl, wait }, lost) {
-        const lock = of(key, ttl || options.lease, wait);
-        return ttl ? new Leased(lock) : new Extended(lock, options.lease, lost);
+        const lease = ttl || options.lease;
+        const lock = of(key, lease, wait);
+        return ttl && options.call === "acquire" ? new Leased(lock) : new Extended(lock, lease, lost);
       },
     };
   },

@@ -32,9 +32,11 @@ var redissonLibraryOptions = []Option{
 
 // redissonDoor and fencedDoor are the options for the method that acquires a lock of Redisson, with the lease of the request or without.
 var (
-	redissonDoor = door("the method that acquires; lock waits until it is granted", []string{"lock"}, "tryLock", "lock")
-	fencedDoor   = door("the method that acquires; lockAndGetToken waits until it is granted", []string{"lockAndGetToken"},
-		"tryLockAndGetToken", "lockAndGetToken")
+	redissonDoor = door("the method that acquires, in the form for the lease and the wait of the request; lock and lockAsync wait until it is granted; releases by unlockAsync after an Async form",
+		[]string{"lock", "lockAsync"}, "tryLock", "lock", "tryLockAsync", "lockAsync")
+	fencedDoor = door("as of redisson, for the forms that return the token",
+		[]string{"lockAndGetToken", "lockAndGetTokenAsync"},
+		"tryLockAndGetToken", "lockAndGetToken", "tryLockAndGetTokenAsync", "lockAndGetTokenAsync")
 )
 
 // redissonLibraryLocks are the locks of Redisson itself, each client in a JVM of its own.
@@ -182,6 +184,10 @@ func javaLibraries() []Lock {
 	}
 }
 
+// usingDoor is the option for the method that acquires, of libraries that renew a lease in their method using only.
+var usingDoor = door("acquire: acquire() where the scenario asks for a ttl, and using() where it asks for none; using: always using(), which renews a lease of the ttl",
+	nil, "acquire", "using")
+
 // npmLibraries are the libraries of npm on ioredis. Each client is a process of its own.
 func npmLibraries() []Lock {
 	npm := func(name, about, like string, claims locks.Claims, l Library, options ...Option) Lock {
@@ -208,13 +214,13 @@ func npmLibraries() []Lock {
 	universal := func(name, function, like, delay, says, where string) Lock {
 		l := Library{Version: "redlock-universal 0.8.5", Says: says, Where: "README.md, " + where}
 		return npm(name, function+" of redlock-universal on ioredis; using() renews it", like, renewed, l,
-			lease("ttl", "30s"), retryDelay(delay))
+			usingDoor, lease("ttl", "30s"), retryDelay(delay))
 	}
 	return []Lock{
 		redlock("node-redlock-4", "redlock 4 of npm on ioredis", waiting, "redlock 4.2.0"),
 		redlock("node-redlock-5", "redlock 5 (beta) of npm on ioredis; using() renews it", renewed, "redlock 5.0.0-beta.2",
 			count("retry-count", "retryCount: how often an extension or a release is tried again", "10", 0, 1000),
-			simple("extension-threshold", "automaticExtensionThreshold: how long before its end using() extends a lease", "500ms", 0),
+			usingDoor, simple("extension-threshold", "automaticExtensionThreshold: how long before its end using() extends a lease", "500ms", 0),
 			lease("duration of using()", "5s")),
 		semaphore("redis-semaphore", "Mutex", "redisson-port",
 			"a mutex that is refreshed while it is held; onLockLost is called when a loss is detected"),
@@ -261,8 +267,7 @@ func pypiLibraries() []Lock {
 				Says:    "a mutually exclusive locking primitive without a single point of failure", Where: "pottery/redlock.py, class Redlock",
 			},
 			careful,
-		).excused("it returns with the third answer: the SET that a slow server has not answered can arrive after the release, and its key stays",
-			"in-turn", "no-residue"),
+		),
 		pypi("sherlock", "RedisLock of sherlock, in Python; leases are whole seconds", "set-nx", waiting,
 			Library{
 				Version: "sherlock 0.4.1, redis 8.1.0",

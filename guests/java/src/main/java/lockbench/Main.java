@@ -85,7 +85,6 @@ final class Main {
         return options;
     }
 
-    /** millis reads a duration as Go writes it, 1m30s. */
     /** call is the option call: the method that acquires, of which the first one is the default. */
     static String call(Map<String, String> options, String... calls) {
         String call = options.getOrDefault("call", calls[0]);
@@ -95,6 +94,7 @@ final class Main {
         return call;
     }
 
+    /** millis reads a duration as Go writes it, 1m30s. */
     static long millis(String option, String value) {
         if (!value.matches("([0-9.]+(ms|s|m|h))+")) {
             throw new IllegalArgumentException("option " + option + ": " + value + " is not a duration such as 2s");

@@ -5,9 +5,11 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.redisson.RedissonMultiLock;
 import org.redisson.RedissonRedLock;
+import org.redisson.api.RFuture;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
@@ -34,7 +36,8 @@ public final class Redisson implements Guest.Library {
         this.lock = lock;
         this.options = options;
         call = lock.equals("redisson-fenced")
-                ? Main.call(options, "tryLockAndGetToken", "lockAndGetToken") : Main.call(options, "tryLock", "lock");
+                ? Main.call(options, "tryLockAndGetToken", "lockAndGetToken", "tryLockAndGetTokenAsync", "lockAndGetTokenAsync")
+                : Main.call(options, "tryLock", "lock", "tryLockAsync", "lockAsync");
         config();
     }
 
@@ -266,8 +269,24 @@ public final class Redisson implements Guest.Library {
             return unit().convert(ask.ttl, TimeUnit.MILLISECONDS);
         }
 
+        final boolean async() {
+            return call.endsWith("Async");
+        }
+
+        /** result waits for the result of an asynchronous call. */
+        final <T> T result(RFuture<T> future) throws Exception {
+            try {
+                return future.get();
+            } catch (ExecutionException e) {
+                throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+            }
+        }
+
         @Override
         public boolean acquire() throws Exception {
+            if (async()) {
+                return acquireAsync();
+            }
             if (waits() && ask.ttl > 0) {
                 lock.lock(lease(), unit());
                 return true;
@@ -282,10 +301,25 @@ public final class Redisson implements Guest.Library {
             return ask.wait > 0 ? lock.tryLock(ask.wait, TimeUnit.MILLISECONDS) : lock.tryLock();
         }
 
+        private boolean acquireAsync() throws Exception {
+            if (waits()) {
+                result(ask.ttl > 0 ? lock.lockAsync(lease(), unit()) : lock.lockAsync());
+                return true;
+            }
+            if (ask.ttl > 0) {
+                return result(lock.tryLockAsync(ask.wait, ask.ttl, TimeUnit.MILLISECONDS));
+            }
+            return result(ask.wait > 0 ? lock.tryLockAsync(ask.wait, TimeUnit.MILLISECONDS) : lock.tryLockAsync());
+        }
+
         @Override
-        public boolean release() {
+        public boolean release() throws Exception {
             try {
-                lock.unlock();
+                if (async()) {
+                    result(lock.unlockAsync());
+                } else {
+                    lock.unlock();
+                }
                 return true;
             } catch (IllegalMonitorStateException e) {
                 return false;
@@ -320,9 +354,11 @@ public final class Redisson implements Guest.Library {
             return token != null;
         }
 
+        @SuppressWarnings("unchecked")
         private Long call(Class<?>[] types, Object... args) throws Exception {
             try {
-                return (Long) Class.forName("org.redisson.api.RFencedLock").getMethod(call, types).invoke(lock, args);
+                Object answer = Class.forName("org.redisson.api.RFencedLock").getMethod(call, types).invoke(lock, args);
+                return async() ? result((RFuture<Long>) answer) : (Long) answer;
             } catch (InvocationTargetException e) {
                 throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
             }
