@@ -1,0 +1,145 @@
+package results
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockbench/locks/catalog"
+)
+
+// doorsFile says which rules of the conformance suite each call of each library kept and broke.
+const doorsFile = "doors.csv"
+
+var doorRuns = flag.String("doors", "", "first take the results of results/doors.sh in this `folder`, which must be absolute")
+
+// door is the result of the suite for one call of a library on one topology. Broken and Undecided are names of rules.
+type door struct {
+	Lock, Call, Version, Topology string
+	Kept                          int
+	Broken, Undecided             string
+}
+
+// TestDoors compares the table of calls with the file. With -update it writes the table, and -doors adds results to the file.
+func TestDoors(t *testing.T) {
+	if *doorRuns != "" {
+		if err := addDoors(*doorRuns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := readTable[door](doorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		l, known := catalog.Find(d.Lock)
+		if !known || d.Call != "" && !slices.Contains(l.Calls(), d.Call) {
+			t.Errorf("%s has a result of %s/call=%s, which there is not", doorsFile, d.Lock, d.Call)
+		}
+		if d.Kept == 0 {
+			t.Errorf("%s: %s %s kept no rule", doorsFile, d.Lock, d.Call)
+		}
+	}
+	showBlock(t, "../docs/conformance.md", doorsFile, doorsTable(all))
+}
+
+// addDoors puts the results of a folder into the file, each in the place of an earlier one.
+func addDoors(folder string) error {
+	all, err := readTable[door](doorsFile)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var r struct {
+			Lock, Call, Version string
+			Topologies          []struct {
+				Topology string
+				LeftOut  string `json:"left_out"`
+				Rules    []struct{ Rule, Result string }
+			}
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, on := range r.Topologies {
+			if on.LeftOut != "" {
+				continue
+			}
+			d := door{Lock: r.Lock, Call: r.Call, Version: r.Version, Topology: on.Topology}
+			var broken, undecided []string
+			for _, rule := range on.Rules {
+				switch rule.Result {
+				case "kept":
+					d.Kept++
+				case "broken":
+					broken = append(broken, rule.Rule)
+				case "undecided":
+					undecided = append(undecided, rule.Rule)
+				}
+			}
+			d.Broken, d.Undecided = strings.Join(broken, " "), strings.Join(undecided, " ")
+			all = slices.DeleteFunc(all, func(o door) bool {
+				return o.Lock == d.Lock && o.Call == d.Call && o.Topology == d.Topology
+			})
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b door) int { return cmp.Or(inCatalog(a, b), strings.Compare(a.Topology, b.Topology)) })
+	return writeTable(doorsFile, all)
+}
+
+// inCatalog orders results as the catalog has libraries and calls.
+func inCatalog(a, b door) int {
+	names := catalog.Names()
+	l, _ := catalog.Find(a.Lock)
+	return cmp.Or(slices.Index(names, a.Lock)-slices.Index(names, b.Lock), slices.Index(l.Calls(), a.Call)-slices.Index(l.Calls(), b.Call))
+}
+
+// doorsTable has a row for each call of each library. A call without a result has an empty row.
+func doorsTable(all []door) string {
+	var b strings.Builder
+	b.WriteString("| library | call | version | on | kept | broken | undecided | not run |\n| --- | --- | --- | --- | --: | --- | --- | --- |\n")
+	for _, l := range catalog.All() {
+		if l.Library == nil {
+			continue
+		}
+		calls := l.Calls()
+		if calls == nil {
+			calls = []string{""}
+		}
+		for _, call := range calls {
+			row := fmt.Sprintf("| `%s` | %s | | | | | | |\n", l.Name, coded(call))
+			for _, d := range all {
+				if d.Lock == l.Name && d.Call == call {
+					row = fmt.Sprintf("| `%s` | %s | %s | %s | %d | %s | %s | %s |\n", l.Name, coded(call), d.Version, d.Topology, d.Kept,
+						coded(d.Broken), coded(d.Undecided), coded(strings.Join(slices.Sorted(maps.Keys(l.Excused)), " ")))
+				}
+			}
+			b.WriteString(row)
+		}
+	}
+	return b.String()
+}
+
+// coded shows words as code.
+func coded(words string) string {
+	if words == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(words, " ", "` `") + "`"
+}
