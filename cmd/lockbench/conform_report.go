@@ -21,7 +21,7 @@ const conformSchema = 1
 type conformReport struct {
 	Schema     int         `json:"schema"`
 	Lock       string      `json:"lock"`
-	Call       string      `json:"call,omitempty"` // the option call, if it was given
+	Call       string      `json:"call,omitempty"`    // the option call, if it was given
 	Version    string      `json:"version,omitempty"` // of the library, as its guest reports it
 	World      string      `json:"world"`
 	Topologies []conformOn `json:"topologies"`
