@@ -96,6 +96,7 @@ func (n *notes) words(e *history.Event) []string {
 	add(e.Value != nil && e.F == history.FRead, "value=%d", orZero(e.Value))
 	add(e.Renewed, "renewed=true")
 	add(e.Lease > 0, "lease=%s", e.Lease)
+	add(e.Period > 0, "period=%s", e.Period)
 	return w
 }
 

@@ -107,6 +107,10 @@ type Bounded interface{ Until() time.Time }
 // Renewed is a lease that its library renews. Lease returns the length of each renewal.
 type Renewed interface{ Lease() time.Duration }
 
+// Paced is a Renewed lease whose library does not renew three times in the length of a lease. Period returns the time between two
+// renewals.
+type Paced interface{ Period() time.Duration }
+
 // Watched is a lease whose library closes a channel when it knows that the lock is lost.
 type Watched interface{ Lost() <-chan struct{} }
 

@@ -147,7 +147,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 		t.token, t.fenced, t.form = *grant.Token, true, formFenced
 	}
 	if len(grant.Nodes) > 0 || grant.Renewed {
-		e.Node, e.Lease, e.Renewed = strings.Join(grant.Nodes, ","), grant.Lease, grant.Renewed
+		e.Node, e.Lease, e.Renewed, e.Period = strings.Join(grant.Nodes, ","), grant.Lease, grant.Renewed, grant.Period
 	}
 	t.nodes, t.lease = grant.Nodes, grant.Lease
 	c.record(e)

@@ -162,10 +162,10 @@ func (b *Book) renewable(d *Hold) time.Duration {
 // answer was read counts if the answer may have arrived during the pause.
 func (b *Book) unrenewed(d *Hold) (standstill, bool) {
 	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
-	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, false})
+	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, d.Lease.Period, false})
 	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
 	for _, p := range all[first:] {
-		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, period(d.Lease.Length)) > granted {
+		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.Period) > granted {
 			return p, true // later faults began later
 		}
 	}
@@ -191,12 +191,12 @@ func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 	// last renewal may be a period old by then:
 	//
 	//	acquire ok, lease 3 s     release at 1 s ─────────── not held at 6 s     no eviction
-	if b.Late(d) && at < Later(b.time(d.Grant), period(d.Lease.Length)) {
+	if b.Late(d) && at < Later(b.time(d.Grant), d.Lease.Period) {
 		return false
 	}
 	for _, other := range d.Session.Ops {
 		if other.F == history.Release && other.Invoke <= op.Invoke {
-			if at >= b.time(other.Invoke)+d.Lease.Length-period(d.Lease.Length)-Slack {
+			if at >= b.time(other.Invoke)+d.Lease.Length-d.Lease.Period-Slack {
 				return false
 			}
 			break

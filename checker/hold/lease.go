@@ -26,25 +26,31 @@ type Lease struct {
 	First, Last time.Duration // its earliest and its latest end, or Never
 	Counted     time.Duration // Answered: the end up to which the client counted on it
 	Length      time.Duration // the requested length, or that of each renewal; 0: unknown
+	Period      time.Duration // Renewed: the time between two renewals
 }
 
-// period returns the time between two renewals by a library. Most libraries renew three times in
-// the length of a lease.
-func period(length time.Duration) time.Duration { return length / 3 }
+// period returns the time between two renewals of a lease. Most libraries renew three times in the length of a lease, and the guests
+// of the others tell the period.
+func period(granted *history.Event) time.Duration {
+	if granted.Period > 0 {
+		return min(granted.Period, granted.Lease)
+	}
+	return granted.Lease / 3
+}
 
 // lease returns the lease of an acquire. A client computes the end from the time of its request
 // and not from that of the answer: if it is paused inside its acquire, the answer comes late, but
 // the lease does not begin later.
 func (b *Book) lease(s *history.Session) Lease {
 	asked, granted := b.History.At(s.Acquire.Invoke), b.History.At(s.Acquire.Return)
-	l := Lease{Kind: Bounded, Length: asked.TTL}
+	l := Lease{Kind: Bounded, Length: asked.TTL, Period: asked.TTL / 3}
 	switch {
 	case s.Acquire.Outcome != history.Done && asked.TTL > 0:
 		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Never
 	case s.Acquire.Outcome != history.Done:
 		l.Kind, l.First, l.Last = NoLease, Never, Never
 	case granted.Renewed:
-		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease}
+		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease, Period: period(granted)}
 	case granted.Until != nil:
 		l.First = Later(asked.Time, *granted.Until)
 		l.Last = l.First

@@ -89,15 +89,15 @@ func later(a, b Span) Span {
 func (b *Book) renewed(d *Hold) Reach {
 	r := Reach{Deadline: Never, Paused: -1}
 	next, lapse := d.Claim, -1
-	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, true})
+	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, d.Lease.Period, true})
 	first := sort.Search(len(all), func(i int) bool {
-		return all[i].healed < 0 || Later(all[i].woke, period(d.Lease.Length)) > b.time(d.Grant)
+		return all[i].healed < 0 || Later(all[i].woke, d.Lease.Period) > b.time(d.Grant)
 	})
 	for _, p := range all[first:] {
 		if p.begins >= d.Claim.To || lapse >= 0 && d.Sign < next.From {
 			break
 		}
-		due, at := b.end(), Later(p.woke, period(d.Lease.Length))
+		due, at := b.end(), Later(p.woke, d.Lease.Period)
 		if p.healed >= 0 {
 			due = b.After(at)
 		}
@@ -174,6 +174,7 @@ type standstill struct {
 type stopped struct {
 	client int32
 	length time.Duration
+	period time.Duration
 	pauses bool // pauses of the client only; otherwise also the faults on its links and on servers
 }
 
@@ -187,12 +188,12 @@ func (b *Book) standstills(of stopped) []standstill {
 	var all []standstill
 	if of.pauses {
 		for _, p := range b.History.Pauses(of.client) {
-			all = join(all, b.standstill(p.Begins, p.Begins, p.Healed), of.length)
+			all = join(all, b.standstill(p.Begins, p.Begins, p.Healed), of)
 		}
 	} else {
 		for _, f := range b.History.Faults {
 			if f.Concerns(of.client) {
-				all = join(all, b.standstill(f.Begins, max(f.Begins, f.Bites), f.Healed), of.length)
+				all = join(all, b.standstill(f.Begins, max(f.Begins, f.Bites), f.Healed), of)
 			}
 		}
 	}
@@ -210,10 +211,10 @@ func (b *Book) standstill(begins, bites, healed int) standstill {
 }
 
 // join appends a standstill that began after the others.
-func join(all []standstill, next standstill, length time.Duration) []standstill {
+func join(all []standstill, next standstill, of stopped) []standstill {
 	n := len(all)
-	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, period(length)) <= next.began {
-		next.spend(next.began, length)
+	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, of.period) <= next.began {
+		next.spend(next.began, of)
 		return append(all, next)
 	}
 	last := &all[n-1]
@@ -221,13 +222,13 @@ func join(all []standstill, next standstill, length time.Duration) []standstill 
 	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
 		last.healed, last.woke = next.healed, next.woke
 	}
-	last.spend(next.began, length)
+	last.spend(next.began, of)
 	return all
 }
 
 // spend sets spent if the standstill is too long for a lease.
-func (s *standstill) spend(latest, length time.Duration) {
-	if enough := length - period(length); s.spent == Never && s.woke-s.began > enough {
+func (s *standstill) spend(latest time.Duration, of stopped) {
+	if enough := of.length - of.period; s.spent == Never && s.woke-s.began > enough {
 		s.spent = max(Later(s.began, enough), latest)
 	}
 }

@@ -7,6 +7,7 @@
 //   renew(ttl)             the same; absent: unsupported
 //   end()                  when the lease ends, as the library reports it, on performance.now(); absent: it reports none
 //   renewed                the length of the lease in ms if the library renews it; else undefined
+//   period                 the time between two renewals
 // The wire says whether a "no" is definite: each command that the call sent has been answered.
 import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
@@ -37,8 +38,8 @@ class Session {
 
   // lease answers an acquire or a renewal. The client counts a lease whose end the library does not report from the answer.
   lease(ttl, read) {
-    const { renewed, end } = this.attempt;
-    if (renewed !== undefined) return { ok: true, renewed: true, lease_ns: ns(renewed) };
+    const { renewed, period, end } = this.attempt;
+    if (renewed !== undefined) return { ok: true, renewed: true, lease_ns: ns(renewed), period_ns: ns(period) };
     if (end) return { ok: true, until_ns: ns(this.attempt.end() - read) };
     this.counted = performance.now() + ttl;
     return { ok: true };

@@ -6,7 +6,7 @@ import { connect } from "./servers.mjs";
 
 class Attempt {
   constructor(make, { ttl, wait }, options, lost) {
-    if (!ttl) this.renewed = options.lease;
+    if (!ttl) Object.assign(this, { renewed: options.lease, period: options.refresh || 0.8 * options.lease });
     const own = {
       lockTimeout: ttl || options.lease,
       refreshInterval: ttl ? 0 : options.refresh || undefined,

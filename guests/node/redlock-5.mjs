@@ -38,7 +38,9 @@ class Leased {
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
   constructor(redlock, { keys, ttl, wait }, lease, lost) {
-    Object.assign(this, { redlock, keys, wait, renewed: ttl || lease, lost });
+    const renewed = ttl || lease;
+    const period = Math.max(0, renewed - redlock.settings.automaticExtensionThreshold);
+    Object.assign(this, { redlock, keys, wait, renewed, period, lost });
   }
 
   async acquire() {

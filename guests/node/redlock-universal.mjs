@@ -30,7 +30,7 @@ class Leased {
 // Extended is a lock that using holds and extends for as long as its routine runs.
 class Extended {
   constructor(lock, lease, lost) {
-    Object.assign(this, { lock, renewed: lease, lost });
+    Object.assign(this, { lock, renewed: lease, period: 0.8 * lease, lost });
   }
 
   async acquire() {

@@ -80,7 +80,7 @@ class PythonRedisLock(OnRedis):
     def __init__(self, clients, wire, request, options):
         self.wait = request.wait
         lease = whole(request.ttl or options["lease"])
-        self.renewed = None if request.ttl else lease
+        self.renewed, self.period = None if request.ttl else lease, lease * 2 / 3
         if request.ttl and whole(self.wait) > lease:
             raise Unsupported("it waits no longer than a lease that is not renewed")
         self.lock = redis_lock.Lock(clients[0], request.key, expire=lease, auto_renewal=not request.ttl)

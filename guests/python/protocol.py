@@ -4,6 +4,7 @@ An adapter is a class; an object of it is one attempt to get a lock:
   acquire(), release()  return True if it happened and False if the library says no, and raise otherwise
   renew(seconds)        the same; absent: unsupported
   renewed               the length of the lease in seconds if the library renews it; absent or None: it does not
+  period                the time between two renewals; absent: a third of the lease
 No library here reports when a lease ends that it does not renew, so the client counts such a lease from the answer.
 Its last argument is a function to call when the library says that the lock is lost, if the adapter claims "watched".
 The wire says whether a "no" is definite: each command that the call sent has been answered."""
@@ -136,7 +137,8 @@ class Guest:
         """The answer to an acquire or a renewal that succeeded."""
         renewed = getattr(session.attempt, "renewed", None)
         if renewed is not None:
-            return {"ok": True, "renewed": True, "lease_ns": int(renewed * 1e9)}
+            period = getattr(session.attempt, "period", 0)
+            return {"ok": True, "renewed": True, "lease_ns": int(renewed * 1e9), "period_ns": int(period * 1e9)}
         session.end = time.monotonic() + ttl
         return {"ok": True}
 

@@ -91,6 +91,7 @@ type Grant struct {
 	Nodes   []string
 	Lease   time.Duration // the length, if the library renews it
 	Renewed bool
+	Period  time.Duration // between two renewals, if the guest tells
 }
 
 // NewConn returns a Conn for the guest with output r and input w. It reads r to the end, and closes w when the guest is
@@ -191,7 +192,10 @@ func (c *Conn) Acquire(ctx context.Context, session string, r locks.Request) (Gr
 	if err != nil {
 		return Grant{}, err
 	}
-	return Grant{Until: c.untilOf(a, before), Token: a.Token, Nodes: c.masked(a.Nodes), Lease: time.Duration(a.Lease), Renewed: a.Renewed}, nil
+	return Grant{
+		Until: c.untilOf(a, before), Token: a.Token, Nodes: c.masked(a.Nodes),
+		Lease: time.Duration(a.Lease), Renewed: a.Renewed, Period: time.Duration(a.Period),
+	}, nil
 }
 
 // Check asks the client whether it believes that it holds the lock. ErrLost means that it does not.

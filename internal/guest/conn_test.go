@@ -234,6 +234,7 @@ func TestConnOutcomes(t *testing.T) {
 		{"acquire", `"ok":true,"until_ns":1.5`, nil, "cannot be read: until_ns takes a whole number, not this number 1.5"},
 		{"acquire", `"ok":true,"nodes":"redis-1"`, nil, "cannot be read: nodes takes a list, not this string"},
 		{"acquire", `"ok":true,"lease_ns":-1`, nil, "negative lease_ns"},
+		{"acquire", `"ok":true,"lease_ns":3,"period_ns":4`, nil, "period_ns that is not between 0 and lease_ns"},
 		{"release", `"fail":"not-held"`, locks.ErrNotHeld, ""},
 		{"release", `"fail":"taken"`, nil, `fail "taken"`},
 		{"renew", `"fail":"not-held"`, locks.ErrNotHeld, ""},
@@ -329,9 +330,9 @@ func TestConnGrant(t *testing.T) {
 	if r.Key != "" || fmt.Sprint(r.Keys) != "[a b]" || r.Mode != "shared" || r.Owner != "o" || r.TTL != 5 || r.Wait != 6 {
 		t.Errorf("request %+v", r)
 	}
-	s.say(`{"id":1,"ok":true,"until_ns":-7,"token":0,"nodes":["redis-1"],"lease_ns":30,"renewed":true,"later":"field"}`)
+	s.say(`{"id":1,"ok":true,"until_ns":-7,"token":0,"nodes":["redis-1"],"lease_ns":30,"renewed":true,"period_ns":20,"later":"field"}`)
 	g := <-got
-	if g.Until == nil || *g.Until != 0 || g.Token == nil || *g.Token != 0 || len(g.Nodes) != 1 || g.Lease != 30 || !g.Renewed {
+	if g.Until == nil || *g.Until != 0 || g.Token == nil || *g.Token != 0 || len(g.Nodes) != 1 || g.Lease != 30 || !g.Renewed || g.Period != 20 {
 		t.Errorf("grant %+v", g)
 	}
 	s.end()

@@ -82,9 +82,10 @@ func (l watchedLease) Lost() <-chan struct{} { return l.lost }
 
 type richLease struct{ boundedLease }
 
-func (richLease) Token() uint64        { return 7 }
-func (richLease) Nodes() []string      { return []string{"redis-1", "redis-3"} }
-func (richLease) Lease() time.Duration { return 30 * time.Second }
+func (richLease) Token() uint64         { return 7 }
+func (richLease) Nodes() []string       { return []string{"redis-1", "redis-3"} }
+func (richLease) Lease() time.Duration  { return 30 * time.Second }
+func (richLease) Period() time.Duration { return 20 * time.Second }
 
 // talk is a host that sends prepared requests to Serve and reads the answers.
 type talk struct {

@@ -100,6 +100,7 @@ type Answer struct {
 	Nodes   []string `json:"nodes,omitempty"`
 	Lease   int64    `json:"lease_ns,omitempty"` // length of a lease that the library renews
 	Renewed bool     `json:"renewed,omitempty"`
+	Period  int64    `json:"period_ns,omitempty"` // between two renewals
 
 	Notice  string `json:"notice,omitempty"`
 	Session string `json:"session,omitempty"`

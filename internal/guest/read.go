@@ -96,6 +96,8 @@ func ruleBroken(a Answer) string {
 		return fmt.Sprintf("the guest's answer has %d outcomes; an answer has exactly one of ok, done, fail and unknown", outcomes)
 	case a.Lease < 0:
 		return "the guest's answer has a negative lease_ns; leave it out if there is none"
+	case a.Period < 0 || a.Period > a.Lease:
+		return "the guest's answer has a period_ns that is not between 0 and lease_ns; leave it out if it is unknown"
 	}
 	return ""
 }

@@ -126,7 +126,7 @@ func TestServeUntil(t *testing.T) {
 			time.Sleep(200 * time.Millisecond) // a slow server
 			return l, nil
 		}})
-		k.ask(acquire31, `{"id":2,"ok":true,"until_ns":5300000000,"token":7,"nodes":["redis-1","redis-3"],"lease_ns":30000000000,"renewed":true}`)
+		k.ask(acquire31, `{"id":2,"ok":true,"until_ns":5300000000,"token":7,"nodes":["redis-1","redis-3"],"lease_ns":30000000000,"renewed":true,"period_ns":20000000000}`)
 		time.Sleep(time.Second)
 		k.ask(`{"id":3,"op":"renew","session":"3.1","ttl_ns":2000000000}`, `{"id":3,"ok":true,"until_ns":2000000000}`)
 		time.Sleep(2*time.Second - time.Nanosecond)

@@ -127,6 +127,9 @@ func (s *server) acquire(ctx context.Context, c call) Answer {
 	if l, ok := lease.(locks.Renewed); ok {
 		a.Lease, a.Renewed = int64(l.Lease()), true
 	}
+	if l, ok := lease.(locks.Paced); ok {
+		a.Period = int64(l.Period())
+	}
 	return a
 }
 

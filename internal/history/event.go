@@ -113,6 +113,7 @@ type Event struct {
 	Keys        []string       `json:"keys,omitempty"`        // acquire: the names, if it is about several
 	Lease       time.Duration  `json:"lease,omitempty"`       // acquire ok: the length of a lease that the library renews
 	Renewed     bool           `json:"renewed,omitempty"`     // acquire ok: the library renews the lease
+	Period      time.Duration  `json:"period,omitempty"`      // acquire ok: the time between two renewals; absent: a third of the lease
 	Node        string         `json:"node,omitempty"`        // acquire ok: the server that granted, several joined by commas
 	Step        int            `json:"step,omitempty"`        // nemesis: the plan's step, from 1
 	Targets     []string       `json:"targets,omitempty"`     // nemesis: the clients and servers that the fault concerns

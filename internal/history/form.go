@@ -118,7 +118,7 @@ func checkNumbers(e *Event, line int) *Malformed {
 		unit string
 	}{
 		{"ttl", int64(e.TTL), " nanoseconds"}, {"wait", int64(e.Wait), " nanoseconds"}, {"until", int64(until), " nanoseconds"},
-		{"lease", int64(e.Lease), " nanoseconds"}, {"step", int64(e.Step), ""},
+		{"lease", int64(e.Lease), " nanoseconds"}, {"period", int64(e.Period), " nanoseconds"}, {"step", int64(e.Step), ""},
 	} {
 		if n.of < 0 {
 			return wrong(e, line, "negative", "has %s %d; expected 0 or more%s", n.name, n.of, n.unit)

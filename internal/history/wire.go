@@ -101,6 +101,7 @@ func appendClientEvent(dst []byte, e *Event) ([]byte, bool) {
 	text(`,"owner":"`, e.Owner)
 	some(`,"lease":`, int64(e.Lease))
 	yes(`,"renewed":true`, e.Renewed)
+	some(`,"period":`, int64(e.Period))
 	text(`,"node":"`, e.Node)
 	if e.Value != nil {
 		number(`,"value":`, *e.Value)

@@ -29,8 +29,8 @@ func TestWireNames(t *testing.T) {
 			`'owner':'o\n\'é\ufffd','keys':['a','b']}`,
 	}, {
 		Event{Process: 0, Client: 1, Type: OK, F: Acquire, Session: "s", Until: new(time.Duration), Token: new(uint64(math.MaxUint64)),
-			Node: "redis-1", Lease: 9, Renewed: true},
-		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'node':'redis-1'}`,
+			Node: "redis-1", Lease: 9, Renewed: true, Period: 3},
+		`{'index':0,'time':0,'process':0,'client':1,'type':'ok','f':'acquire','session':'s','until':0,'token':18446744073709551615,'lease':9,'renewed':true,'period':3,'node':'redis-1'}`,
 	}, {
 		Event{Type: OK, F: Release, Session: "s", Unconfirmed: true},
 		`{'index':0,'time':0,'process':0,'type':'ok','f':'release','session':'s','unconfirmed':true}`,
@@ -190,7 +190,7 @@ func anyEvent(t *rapid.T) Event {
 		e.Value = new(rapid.Int64().Draw(t, "value"))
 	}
 	e.Owner, e.Keys = text.Draw(t, "owner"), texts.Draw(t, "keys")
-	e.Node, e.Lease, e.Renewed = text.Draw(t, "node"), ns.Draw(t, "lease"), flag.Draw(t, "renewed")
+	e.Node, e.Lease, e.Renewed, e.Period = text.Draw(t, "node"), ns.Draw(t, "lease"), flag.Draw(t, "renewed"), ns.Draw(t, "period")
 	e.Step, e.Targets, e.Phase = rapid.Int().Draw(t, "step"), texts.Draw(t, "targets"), text.Draw(t, "phase")
 	e.Effect = texts.Draw(t, "effect")
 	if e.Value == nil {
@@ -328,7 +328,7 @@ func TestClientEventsAsJSON(t *testing.T) {
 			Client: rapid.Int32().Draw(t, "client"), Type: Type(rapid.Uint8Range(1, 4).Draw(t, "type")), F: text.Draw(t, "f"),
 			Session: text.Draw(t, "session"), Key: text.Draw(t, "key"), TTL: time.Duration(number.Draw(t, "ttl")), Wait: time.Duration(number.Draw(t, "wait")),
 			FromAnswer: pick("from answer"), Strict: pick("strict"), Unconfirmed: pick("unconfirmed"), Resource: text.Draw(t, "resource"), Owner: text.Draw(t, "owner"),
-			Lease: time.Duration(number.Draw(t, "lease")), Renewed: pick("renewed"), Node: text.Draw(t, "node"), Error: text.Draw(t, "error"),
+			Lease: time.Duration(number.Draw(t, "lease")), Renewed: pick("renewed"), Period: time.Duration(number.Draw(t, "period")), Node: text.Draw(t, "node"), Error: text.Draw(t, "error"),
 		}
 		if pick("until") {
 			e.Until, e.Token, e.Value = new(time.Duration(number.Draw(t, "until"))), new(rapid.Uint64().Draw(t, "token")), new(number.Draw(t, "value"))

@@ -125,7 +125,11 @@ func (l *watchedLocker) Acquire(_ context.Context, r locks.Request) (locks.Lease
 		}
 		return nil, err
 	}
-	return &watchedLease{held, release, stop, validity}, nil
+	extend := l.settings.extend
+	if extend == 0 {
+		extend = validity / 2
+	}
+	return &watchedLease{held, release, stop, validity, min(extend, validity)}, nil
 }
 
 type watchedLease struct {
@@ -133,14 +137,17 @@ type watchedLease struct {
 	release  context.CancelFunc
 	stop     func()
 	validity time.Duration
+	extend   time.Duration
 }
 
 var (
 	_ locks.Renewed = (*watchedLease)(nil)
 	_ locks.Watched = (*watchedLease)(nil)
+	_ locks.Paced   = (*watchedLease)(nil)
 )
 
 func (l *watchedLease) Lease() time.Duration  { return l.validity }
+func (l *watchedLease) Period() time.Duration { return l.extend }
 func (l *watchedLease) Lost() <-chan struct{} { return l.held.Done() }
 
 // Release waits until the keys are deleted. The library does not report the result.
