@@ -145,6 +145,9 @@ func portMark(lock string) string {
 	return ""
 }
 
+// pointsSince is the day from which an episode counts only if the point of its scenario happened.
+const pointsSince = "2026-11-29"
+
 // measuredBy says where the cells of a block come from.
 func measuredBy(shown []cell, batches []batch) string {
 	var lines []string
@@ -156,7 +159,11 @@ func measuredBy(shown []cell, batches []batch) string {
 			}
 		}
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program))
+			line := fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program)
+			if b.Begun < pointsSince {
+				line += "; each episode counts, also if its [point](reference/points.md) did not happen, so 0/5 may mean that nothing was tested"
+			}
+			lines = append(lines, line)
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"
