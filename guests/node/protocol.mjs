@@ -125,6 +125,7 @@ export function serve(name, adapter, options) {
       return session.lease(ms(r.ttl_ns), read);
     },
 
+    // adds node-*, redis-semaphore*, redlock-universal*: no second release, because the guest forgets the lock
     async release(r) {
       const session = sessions.get(r.session);
       if (!session) return { fail: "not-held" };

@@ -162,6 +162,7 @@ class Sherlock(OnRedis):
             return False
 
     def renew(self, seconds):
+        # adds sherlock: a renewal sets expire, because renew takes no lease
         self.lock.expire = whole(seconds)
         return self.lock.renew()
 

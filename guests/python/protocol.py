@@ -58,6 +58,7 @@ class Session:
         self.thread = None  # of its last call
 
 
+# adds redis-py-pypi, python-redis-lock, pottery, sherlock, kazoo: a thread for each call; and no second release, because the guest forgets the lock
 class Guest:
     def __init__(self, name, adapter, options):
         self.name, self.adapter, self.options = name, adapter, options

@@ -4,6 +4,7 @@ import threading
 from kazoo.client import KazooClient
 
 
+# adds kazoo: a client for each session timeout, because a client has one
 class Sessions:
     """A client of kazoo has one session timeout, so there is a client for each that is asked for."""
 

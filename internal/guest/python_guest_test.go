@@ -99,8 +99,8 @@ func TestPythonGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Until == nil || *g.Until < ask.TTL || *g.Until > ask.TTL+testLimit {
-		t.Errorf("until %v after the request was read, for a TTL of %v", g.Until, ask.TTL)
+	if g.Until != nil {
+		t.Errorf("until %v, which redis-py does not report", *g.Until)
 	}
 	if _, err := two.Acquire(ctx, "2.1", ask); !errors.Is(err, locks.ErrTaken) {
 		t.Errorf("the second client: %v, want taken", err)
@@ -108,7 +108,7 @@ func TestPythonGuest(t *testing.T) {
 	if err := errors.Join(one.Check(ctx, "1.1"), one.Touch(ctx, "1.1")); err != nil {
 		t.Error(err)
 	}
-	if until, err := one.Renew(ctx, "1.1", 20*time.Second); err != nil || until == nil || *until < 20*time.Second {
+	if until, err := one.Renew(ctx, "1.1", 20*time.Second); err != nil || until != nil {
 		t.Errorf("Renew() = %v, %v", until, err)
 	}
 	if err := one.Release(ctx, "1.1"); err != nil {

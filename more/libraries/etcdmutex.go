@@ -152,32 +152,26 @@ func (l *etcdLease) lock(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// Release does the same as Unlock and ends the session. Unlock itself does not report whether the key existed.
+// Release is Unlock, which does not report whether the lock was held, and ends the session.
 func (l *etcdLease) Release(ctx context.Context) error {
-	key := l.mutex.Key()
-	if key == released || key == "" {
-		l.end(ctx)
-		return locks.ErrNotHeld
-	}
 	limited, cancel := context.WithTimeout(ctx, l.settings.limit)
 	defer cancel()
-	answer, err := l.session.Client().Delete(limited, key)
-	if err != nil {
-		// The session continues and keeps the key, if it exists.
+	switch err := l.mutex.Unlock(limited); {
+	case err == nil:
+		l.end(ctx)
+		return locks.ErrUnconfirmed
+	case errors.Is(err, concurrency.ErrLockReleased) && (l.token != 0 || l.mutex.Key() == released):
+		l.end(ctx)
+		return locks.ErrNotHeld
+	case errors.Is(err, concurrency.ErrLockReleased): // the mutex does not know that it was granted; its key ends with the session
+		l.end(ctx)
+		return errors.New("it is unknown whether the lock was held")
+	default: // the session continues and keeps the key, if it exists
 		if l.settings.orphan {
 			l.session.Orphan()
 		}
 		return err
 	}
-	l.end(ctx)
-	switch {
-	case l.token == 0:
-		// Waiters have a key too, so the key does not show that the lock was held.
-		return errors.New("the key is deleted; it is unknown whether the lock was held")
-	case answer.Deleted == 0:
-		return locks.ErrNotHeld
-	}
-	return nil
 }
 
 // end closes the session, with its own time limit.

@@ -89,7 +89,7 @@ func (l *redsyncLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lea
 	tries := 1
 	if r.Wait > 0 {
 		tries = l.tries
-		// adds redsync*: a context that ends with the wait
+		// adds redsync*: a context that ends with the wait, and one try without a wait
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.Wait)
 		defer cancel()

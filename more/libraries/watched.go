@@ -152,11 +152,7 @@ func (l *watchedLease) Lost() <-chan struct{} { return l.held.Done() }
 
 // Release waits until the keys are deleted. The library does not report the result.
 func (l *watchedLease) Release(context.Context) error {
-	lost := l.held.Err() != nil
 	l.release()
 	l.stop()
-	if lost {
-		return locks.ErrNotHeld
-	}
-	return nil
+	return locks.ErrUnconfirmed
 }

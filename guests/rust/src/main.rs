@@ -82,6 +82,7 @@ async fn renew(r: &Value, session: &mut Session, read: Instant) -> Value {
     }
 }
 
+// adds rslock: no second release, because the guest forgets the lock
 /// release: the library does not tell whether the lock was held.
 async fn release(session: &mut Session) -> Value {
     match session.lock.take() {

@@ -67,6 +67,7 @@ public final class Curator implements Guest.Library {
         servers = String.join(",", Main.addresses(store.getAsJsonObject("endpoints"), "zookeeper"));
     }
 
+    // adds curator: a client for each session timeout, because a client has one
     private synchronized CuratorFramework client(int session) {
         return clients.computeIfAbsent(session, millis -> {
             CuratorFramework c = CuratorFrameworkFactory.builder()

@@ -17,6 +17,7 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
 // adds redisson*, spring-*, shedlock-*, curator: a thread for each owner, and a thread of a pool for each attempt without an owner
+// adds redisson*, spring-*, shedlock-*, curator: no second release, because its thread may have another attempt then
 /**
  * Guest is lockbench's protocol (docs/guest-protocol.md) around a library whose locks belong to threads. Each
  * owner has a thread of its own. Attempts without an owner take a free thread, as in a server's pool: a thread

@@ -57,6 +57,7 @@ public final class Spring implements Guest.Library {
                 service = "redis";
                 break;
             case "shedlock-redis":
+                known.add("safe-update");
                 service = "redis";
                 break;
             case "spring-jdbc":
