@@ -229,3 +229,23 @@ func TestScreenOfAnInterruptedSimulation(t *testing.T) {
 		t.Errorf("an interrupted run says\n%s", s)
 	}
 }
+
+// A name of Redisson's locks belonged to the Go port before, which notifies holders of a loss.
+func TestFormerNamesOfPorts(t *testing.T) {
+	for _, c := range []struct {
+		lock    string
+		watched bool
+		want    string
+	}{
+		{"redisson", true, "redisson-port now"},
+		{"redisson-fair/form=F3", true, "redisson-port-fair now"},
+		{"redisson", false, ""},
+		{"redisson-port", true, ""},
+		{"redisson-of-mine", true, ""},
+	} {
+		l := Lock{Lock: c.lock, AsExpected: true, Claims: locks.Claims{Watched: c.watched}}
+		if got := l.Remark(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s, watched %v: %q, want %q", c.lock, c.watched, got, c.want)
+		}
+	}
+}

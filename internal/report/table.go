@@ -114,10 +114,28 @@ func (l *Lock) Remark() string {
 	if also := l.also(); also != "" {
 		parts = append(parts, also)
 	}
+	if port := l.port(); port != "" {
+		parts = append(parts, "an old result of the Go port, which is named "+port+" now")
+	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return l.Lock + ": " + strings.Join(parts, "; ")
+}
+
+// formerPorts are names that belonged to the Go ports of Redisson's locks.
+var formerPorts = []string{
+	"redisson", "redisson-fair", "redisson-rw", "redisson-fenced", "redisson-spin", "redisson-wait", "redisson-multi", "redisson-redlock",
+}
+
+// port returns the name today of a Go port of Redisson that was recorded under its former name, or "". Redisson itself notifies no
+// holder of a loss, so it never claims watched.
+func (l *Lock) port() string {
+	name, _, _ := strings.Cut(l.Lock, "/")
+	if !l.Claims.Watched || !slices.Contains(formerPorts, name) {
+		return ""
+	}
+	return strings.Replace(name, "redisson", "redisson-port", 1)
 }
 
 // also names findings of other checkers than that of the verdict. It is empty for controls.
