@@ -80,7 +80,7 @@ func addDoors(folder string) error {
 			if on.LeftOut != "" {
 				continue
 			}
-			d := door{Lock: r.Lock, Call: r.Call, Version: r.Version, Topology: on.Topology}
+			d := door{Lock: r.Lock, Call: r.Call, Version: cmp.Or(r.Version, pinned(r.Lock)), Topology: on.Topology}
 			var broken, undecided []string
 			for _, rule := range on.Rules {
 				switch rule.Result {
@@ -101,6 +101,14 @@ func addDoors(folder string) error {
 	}
 	slices.SortFunc(all, func(a, b door) int { return cmp.Or(inCatalog(a, b), strings.Compare(a.Topology, b.Topology)) })
 	return writeTable(doorsFile, all)
+}
+
+// pinned is the version of a library in Go, whose adapter is built with it.
+func pinned(lock string) string {
+	if l, _ := catalog.Find(lock); l.Library != nil && len(l.Library.Guests) == 0 && !strings.Contains(l.Library.Version, "of this machine") {
+		return l.Library.Version
+	}
+	return ""
 }
 
 // inCatalog orders results as the catalog has libraries and calls.
