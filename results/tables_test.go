@@ -341,14 +341,15 @@ func locksPage(cells []cell, batches []batch) string {
 			continue
 		}
 		text += "**World " + world + "**\n\n" + measuredBy(shown, batches) +
-			"\n| lock | episodes that held | broke in | overstayed in, as every lease does | undecided in |\n| --- | --- | --- | --- | --- |\n"
+			"\n| lock | ran in | episodes that held | broke in | overstayed in, as every lease does | undecided in |\n| --- | --- | --- | --- | --- | --- |\n"
 		for _, lock := range columns {
-			held, episodes := 0, 0
+			ran, held, episodes := 0, 0, 0
 			var broke, overstayed, undecided []string
 			for _, c := range shown {
 				if c.Lock != lock || c.Verdict == noPart {
 					continue
 				}
+				ran++
 				if c.undecided() {
 					undecided = append(undecided, fmt.Sprintf("%s (of %v)", c.Scenario, c.Episodes))
 					continue
@@ -363,7 +364,7 @@ func locksPage(cells []cell, batches []batch) string {
 					broke = append(broke, in)
 				}
 			}
-			text += fmt.Sprintf("| **%s** | %d of %d | %s | %s | %s |\n", lock, held, episodes, strings.Join(broke, ", "), strings.Join(overstayed, ", "), strings.Join(undecided, ", "))
+			text += fmt.Sprintf("| **%s** | %d of %d scenarios | %d of %d | %s | %s | %s |\n", lock, ran, len(scenarios.Names()), held, episodes, strings.Join(broke, ", "), strings.Join(overstayed, ", "), strings.Join(undecided, ", "))
 		}
 		text += "\n"
 	}
