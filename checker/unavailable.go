@@ -67,6 +67,7 @@ func (l *ledger) expires(s *history.Session) bool {
 // attempt is an acquire that did not grant a key, as far as it was under way in a stretch.
 type attempt struct {
 	history.Op
+	from   int // from here on the lock kept its client waiting
 	ttl    time.Duration
 	answer string
 }
@@ -202,11 +203,12 @@ func (l *ledger) episodeEnd(pos int) int {
 }
 
 // ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
-// from the first call to the last refusal. A time in which no client asked ends a run.
+// from the first wait or refusal to the last refusal. A time in which no client asked ends a run.
 func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, bool) {
 	var within []attempt
 	for _, a := range tries {
 		a.Invoke, a.Return = max(a.Invoke, free.from), min(a.Return, free.to-1) // its client is kept waiting in any part of it
+		a.from = min(max(a.from, a.Invoke), a.Return)
 		if a.Invoke <= a.Return {
 			within = append(within, a)
 		}
@@ -225,17 +227,21 @@ func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, 
 	return Finding{}, false
 }
 
-// attempt returns the attempt of a session.
+// attempt returns the attempt of a session. The lock keeps a client waiting for as long as it asked to wait. An attempt that lasts
+// longer met a slow machine, on which all clients that try at once can refuse each other for seconds.
 func (l *ledger) attempt(s *history.Session) attempt {
-	answer := l.h.Events[s.Acquire.Return].Error
-	return attempt{s.Acquire, l.h.Events[s.Acquire.Invoke].TTL, strings.ReplaceAll(answer, " of session "+s.Name, "")}
+	asked, answered := &l.h.Events[s.Acquire.Invoke], &l.h.Events[s.Acquire.Return]
+	return attempt{
+		Op: s.Acquire, from: l.After(answered.Time - asked.Wait), ttl: asked.TTL,
+		answer: strings.ReplaceAll(answered.Error, " of session "+s.Name, ""),
+	}
 }
 
 // tooLong returns a finding if a run of attempts lasted longer than a lease and the margin.
 func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
 	begin, end, lease := len(l.h.Events), run[len(run)-1].Return, l.h.Header.Lease
 	for _, op := range run {
-		begin = min(begin, op.Invoke) // from its call on, its client was kept waiting
+		begin = min(begin, op.from)
 	}
 	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; len(run) < refusalsMin || lasted <= lease+unavailableMargin {
 		return Finding{}, false
