@@ -77,6 +77,11 @@ func (l *mongoLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease
 	held := &mongoLease{locker: l, key: r.Keys[0], owner: fmt.Sprintf("%d-%016x", l.of.ID, l.of.Rand.Uint64())}
 	now := time.Now()
 	held.until = now.Add(r.TTL)
+	if l.expires {
+		var end context.CancelFunc
+		ctx, end = context.WithDeadline(ctx, held.until) // a later answer grants nothing
+		defer end()
+	}
 	free := bson.D{{Key: mongoOwner, Value: ""}}
 	set := bson.D{{Key: mongoOwner, Value: held.owner}}
 	if l.expires {

@@ -113,6 +113,8 @@ func (l *natsLocker) Acquire(ctx context.Context, r locks.Request) (locks.Lease,
 		options = append(options, jetstream.KeyTTL(wholeSeconds(r.TTL)))
 	}
 	held.until = time.Now().Add(r.TTL)
+	ctx, end := context.WithDeadline(ctx, held.until) // a later answer grants nothing
+	defer end()
 	revision, err := kv.Create(ctx, held.key, []byte(held.owner), options...)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyExists) || wrongRevision(err):
