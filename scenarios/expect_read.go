@@ -18,10 +18,10 @@ func judgements() []string {
 }
 
 // expectations reads `expect:`, after the locks. A key may name several locks.
-func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
+func (r *reader) expectations(e pair, uses []LockUse) map[string]Expectation {
 	running, readLocks := names(uses, useName), len(r.errs) == 0
 	expect := map[string]Expectation{}
-	r.each(r.entries(e.value, e.path, "expect"), func(e entry) {
+	r.each(r.pairs(e.value, e.path, "expect"), func(e pair) {
 		x := r.expectation(e)
 		for name := range strings.SplitSeq(e.key.text, ",") {
 			name = strings.TrimSpace(name)
@@ -45,13 +45,13 @@ func (r *reader) expectations(e entry, uses []LockUse) map[string]Expectation {
 }
 
 // expectation reads `violated double-grant`, or a map of more.
-func (r *reader) expectation(e entry) (x Expectation) {
+func (r *reader) expectation(e pair) (x Expectation) {
 	if !isMap(e.value) {
 		x.Judgement = scalar(r, e, parseJudgement)
 		return x
 	}
-	list := r.entries(e.value, e.path, "an expectation")
-	r.fields(list, &x, func(e entry) {
+	list := r.pairs(e.value, e.path, "an expectation")
+	r.fields(list, &x, func(e pair) {
 		checkers := names(checker.Checks(), checkerName)
 		if !slices.Contains(checkers, e.key.text) {
 			r.unknown(e.key, slices.Concat(keysOf(&x), checkers), "no checker is named %q", e.key.text)
@@ -74,9 +74,9 @@ func (r *reader) expectation(e entry) (x Expectation) {
 }
 
 // limits reads `{outage: 5s, p99: 50ms}`.
-func (r *reader) limits(e entry) map[string]time.Duration {
+func (r *reader) limits(e pair) map[string]time.Duration {
 	m := map[string]time.Duration{}
-	r.each(r.entries(e.value, e.path, "limits"), func(e entry) {
+	r.each(r.pairs(e.value, e.path, "limits"), func(e pair) {
 		if !slices.Contains(Figures, e.key.text) {
 			r.unknown(e.key, Figures, "no figure is named %q", e.key.text)
 		}
@@ -90,6 +90,6 @@ func (r *reader) limits(e entry) map[string]time.Duration {
 // ParseExpectation parses a value of --expect: `VERDICT [class]`, or a map in braces as in a scenario.
 func ParseExpectation(text string) (x Expectation, err error) {
 	r := newReader("--expect")
-	r.try(func() { x = r.expectation(entry{value: r.parse([]byte(text))}) })
+	r.try(func() { x = r.expectation(pair{value: r.parse([]byte(text))}) })
 	return x, joined(r.errs)
 }

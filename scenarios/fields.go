@@ -12,14 +12,14 @@ import (
 	"lockbench/workloads"
 )
 
-// fields decodes entries into the struct that v points to. The tags of its fields are the keys, and the types of the
+// fields decodes pairs into the struct that v points to. The tags of its fields are the keys, and the types of the
 // fields determine the format of the values. It calls rest for other keys.
 //
 // The decoder of the YAML library reads 2e5 and 2.5 as int, ignores missing values, reports only one of several unknown
 // keys, and gives no place to types that decode themselves.
-func (r *reader) fields(list entries, v any, rest func(e entry)) {
+func (r *reader) fields(list pairs, v any, rest func(e pair)) {
 	s := reflect.ValueOf(v).Elem()
-	r.each(list, func(e entry) {
+	r.each(list, func(e pair) {
 		for i := range s.NumField() {
 			if tag, ok := s.Type().Field(i).Tag.Lookup("yaml"); ok && tag == e.key.text {
 				r.decode(e, s.Field(i))
@@ -43,7 +43,7 @@ func keysOf(v any) []string {
 }
 
 // decode reads a value by the type of its field.
-func (r *reader) decode(e entry, field reflect.Value) {
+func (r *reader) decode(e pair, field reflect.Value) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
@@ -92,8 +92,8 @@ func (r *reader) decode(e entry, field reflect.Value) {
 	}
 }
 
-// scalar parses the text of an entry.
-func scalar[T any](r *reader, e entry, parse func(string) (T, error)) T {
+// scalar parses the text of a value.
+func scalar[T any](r *reader, e pair, parse func(string) (T, error)) T {
 	w := r.text(e)
 	v, err := parse(w.text)
 	var wrong *Error
@@ -104,7 +104,7 @@ func scalar[T any](r *reader, e entry, parse func(string) (T, error)) T {
 }
 
 // option reads a value that the catalog parses.
-func (r *reader) option(e entry, into *map[string]string) word {
+func (r *reader) option(e pair, into *map[string]string) word {
 	w := r.text(e)
 	if *into == nil {
 		*into = map[string]string{}

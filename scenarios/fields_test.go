@@ -14,7 +14,7 @@ func TestEveryTagIsRead(t *testing.T) {
 		for _, key := range keys {
 			r := newReader("x.yaml")
 			r.try(func() {
-				r.fields(entries{{key: word{text: key}, path: key}}, v, func(e entry) { t.Errorf("%T: %q is not a key", v, e.key.text) })
+				r.fields(pairs{{key: word{text: key}, path: key}}, v, func(e pair) { t.Errorf("%T: %q is not a key", v, e.key.text) })
 			})
 			if len(r.errs) == 0 {
 				t.Errorf("%T: no error about the missing value of %q", v, key)

@@ -73,7 +73,7 @@ func ParseLocks(flag, arg string, own ...LockUse) ([]LockUse, error) {
 				u = r.lockWord(word{text: text}, "locks")
 			}
 			u.Named = true
-			uses = r.use(uses, u, place{})
+			uses = r.use(uses, u, position{})
 		})
 	}
 	return uses, joined(r.errs)
@@ -121,25 +121,25 @@ var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 const lockNameMax = 200
 
 // locks reads `locks:`.
-func (r *reader) locks(e entry) (uses []LockUse) {
+func (r *reader) locks(e pair) (uses []LockUse) {
 	items := r.items(e, "a lock", "[no-lock, set-nx]")
 	if len(items) == 0 {
-		r.fail(placeOf(e.value), "name at least one", "the list of locks is empty")
+		r.fail(positionOf(e.value), "name at least one", "the list of locks is empty")
 	}
-	r.each(items, func(item entry) {
+	r.each(items, func(item pair) {
 		var u LockUse
 		if isMap(item.value) {
 			u = r.lockMap(item)
 		} else {
 			u = r.lockWord(r.text(item), item.path)
 		}
-		uses = r.use(uses, u, placeOf(item.value))
+		uses = r.use(uses, u, positionOf(item.value))
 	})
 	return uses
 }
 
 // use appends a lock. Names must be different.
-func (r *reader) use(uses []LockUse, u LockUse, at place) []LockUse {
+func (r *reader) use(uses []LockUse, u LockUse, at position) []LockUse {
 	if len(u.Name) > lockNameMax {
 		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
 	} else if _, twice := find(uses, useName, u.Name); twice {
@@ -156,7 +156,7 @@ func (r *reader) lockWord(w word, path string) LockUse {
 	name, options, _ := strings.Cut(w.text, "/")
 	u := LockUse{Name: w.text, Use: name}
 	r.lockName(name, w.at)
-	var list entries
+	var list pairs
 	if name != w.text {
 		for option := range strings.SplitSeq(options, "/") {
 			key, value, ok := strings.Cut(option, "=")
@@ -166,7 +166,7 @@ func (r *reader) lockWord(w word, path string) LockUse {
 			case list.has(key):
 				r.fail(w.at, "", "%q is given twice", key)
 			default:
-				list = append(list, entry{key: word{key, w.at}, path: join(path, key), part: &word{value, w.at}})
+				list = append(list, pair{key: word{key, w.at}, path: join(path, key), part: &word{value, w.at}})
 			}
 		}
 	}
@@ -175,10 +175,10 @@ func (r *reader) lockWord(w word, path string) LockUse {
 }
 
 // lockMap reads `{use: redlock, as: redlock-3, nodes: 3}` and `{cmd: ..., as: py}`.
-func (r *reader) lockMap(item entry) LockUse {
-	list := r.entries(item.value, item.path, "a lock")
+func (r *reader) lockMap(item pair) LockUse {
+	list := r.pairs(item.value, item.path, "a lock")
 	words := map[string]word{}
-	r.each(list, func(e entry) { words[e.key.text] = r.text(e) })
+	r.each(list, func(e pair) { words[e.key.text] = r.text(e) })
 	use, cmd, as := words["use"], words["cmd"], words["as"]
 	u := LockUse{Name: use.text, Use: use.text}
 	switch {
@@ -187,13 +187,13 @@ func (r *reader) lockMap(item entry) LockUse {
 	case list.has("use"):
 		r.lockName(use.text, use.at)
 	case !list.has("cmd"):
-		r.fail(placeOf(item.value), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
+		r.fail(positionOf(item.value), "as {use: redlock, nodes: 3}", "this names no lock: `use` is missing")
 	case !list.has("as"):
 		r.fail(cmd.at, "as {cmd: python3 guest.py, as: py}", "a command needs a name")
 	default:
 		u = r.guest(as, cmd, false)
 	}
-	list = slices.DeleteFunc(list, func(e entry) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
+	list = slices.DeleteFunc(list, func(e pair) bool { return slices.Contains([]string{"use", "cmd", "as"}, e.key.text) })
 	for _, e := range list {
 		u.Name += "/" + e.key.text + "=" + words[e.key.text].text
 	}
@@ -201,18 +201,18 @@ func (r *reader) lockMap(item entry) LockUse {
 		u.Name = as.text
 		r.shownName(as.text, u.Use, as.at)
 	}
-	r.lockSettings(&u, list, placeOf(item.value), item.path)
+	r.lockSettings(&u, list, positionOf(item.value), item.path)
 	return u
 }
 
 // lockSettings reads the settings of a lock. The catalog checks options of its locks; options of guests are not checked.
-func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
+func (r *reader) lockSettings(u *LockUse, list pairs, at position, path string) {
 	lock, _ := u.Entry()
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
 		r.fail(list.get("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
 	}
 	own := names(lock.Options(), optionName)
-	r.fields(list, u, func(e entry) {
+	r.fields(list, u, func(e pair) {
 		if !u.Own() && !slices.Contains(own, e.key.text) {
 			r.unknown(e.key, slices.Concat(own, keysOf(u)), "%s has no option %q", u.Use, e.key.text)
 		}
@@ -226,14 +226,14 @@ func (r *reader) lockSettings(u *LockUse, list entries, at place, path string) {
 	}
 }
 
-func (r *reader) lockName(name string, at place) {
+func (r *reader) lockName(name string, at position) {
 	if _, ok := (LockUse{Use: name}).Entry(); !ok {
 		r.unknown(word{name, at}, sorted(catalog.All(), lockName), "no lock is named %q", name)
 	}
 }
 
 // shownName checks the displayed name of a lock. It must not be the name of another catalog lock.
-func (r *reader) shownName(name, use string, at place) {
+func (r *reader) shownName(name, use string, at position) {
 	if !shownName.MatchString(name) {
 		r.fail(at, "letters, digits and . _ -", "%q cannot be a lock's name", name)
 	}

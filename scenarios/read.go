@@ -35,14 +35,14 @@ func Read(name string, data []byte) (*Scenario, error) {
 }
 
 // document returns the keys of a file.
-func (r *reader) document(data []byte) entries {
+func (r *reader) document(data []byte) pairs {
 	node := r.parse(data)
 	if node == nil {
-		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
+		r.fail(position{}, "begin with `lockbench: "+Version+"`", "the scenario is empty")
 	}
-	top := r.entries(node, "", "a scenario")
+	top := r.pairs(node, "", "a scenario")
 	if !top.has("lockbench") {
-		r.fail(place{}, "begin with `lockbench: "+Version+"`", "the file does not say that it is a scenario")
+		r.fail(position{}, "begin with `lockbench: "+Version+"`", "the file does not say that it is a scenario")
 	}
 	if w := r.text(top.get("lockbench")); w.text != Version {
 		r.fail(w.at, "this lockbench reads "+Version, "%q is not a known version", w.text)
@@ -54,18 +54,18 @@ func (r *reader) document(data []byte) entries {
 func (r *reader) parse(data []byte) ast.Node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > sizeMax {
-		r.fail(place{}, "", "this is more than the %d bytes that a scenario can have", sizeMax)
+		r.fail(position{}, "", "this is more than the %d bytes that a scenario can have", sizeMax)
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	if i := slices.IndexFunc(lines, func(line []byte) bool { return !utf8.Valid(line) }); i >= 0 {
-		r.fail(place{i + 1, 1}, "save it as UTF-8", "this line is not UTF-8 text")
+		r.fail(position{i + 1, 1}, "save it as UTF-8", "this line is not UTF-8 text")
 	}
 	file, err := parseYAML(data)
 	if err != nil {
-		var at place
+		var at position
 		message := err.Error()
 		if e := yaml.Error(nil); errors.As(err, &e) {
-			at, message = placeOfToken(e.GetToken()), e.GetMessage()
+			at, message = positionOfToken(e.GetToken()), e.GetMessage()
 			at.line = min(at.line, len(lines)) // the place of an unexpected end is after the last line
 		}
 		r.fail(at, "", "invalid YAML: %s", message)
@@ -77,7 +77,7 @@ func (r *reader) parse(data []byte) ast.Node {
 	case 1:
 		return docs[0].Body
 	}
-	r.fail(placeOf(docs[1].Body), "", "a file holds one scenario; here a second begins")
+	r.fail(positionOf(docs[1].Body), "", "a file holds one scenario; here a second begins")
 	panic("fail returns only with a mistake")
 }
 
@@ -92,10 +92,10 @@ func parseYAML(text []byte) (file *ast.File, err error) {
 }
 
 // scenario reads all keys.
-func (r *reader) scenario(s *Scenario, top entries) {
+func (r *reader) scenario(s *Scenario, top pairs) {
 	first := services.All()[0]
 	r.try(func() {
-		r.fields(top, s, func(e entry) {
+		r.fields(top, s, func(e pair) {
 			on := s.On(first.Name)
 			switch e.key.text {
 			case "topology":
@@ -128,17 +128,17 @@ func (r *reader) scenario(s *Scenario, top entries) {
 	}
 }
 
-func (r *reader) needs(top entries, key, hint string) {
+func (r *reader) needs(top pairs, key, hint string) {
 	if !top.has(key) {
-		r.add(place{}, wrong(hint, "`%s:` is missing", key))
+		r.add(position{}, wrong(hint, "`%s:` is missing", key))
 	}
 }
 
 var bugID = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
 // shows reads ids of the bug catalogue.
-func (r *reader) shows(e entry) (ids []string) {
-	r.each(r.items(e, "shows", "[R-17, D-4]"), func(item entry) {
+func (r *reader) shows(e pair) (ids []string) {
+	r.each(r.items(e, "shows", "[R-17, D-4]"), func(item pair) {
 		w := r.text(item)
 		if !bugID.MatchString(w.text) {
 			r.fail(w.at, "ids are those of docs/bugs.md, such as R-17", "%q is not the id of a bug", w.text)
@@ -149,8 +149,8 @@ func (r *reader) shows(e entry) (ids []string) {
 }
 
 // servers reads the servers of services: `{redis: {topology: sentinel, settings: {...}}}`.
-func (r *reader) servers(s *Scenario, e entry) {
-	r.each(r.entries(e.value, e.path, "servers"), func(e entry) {
+func (r *reader) servers(s *Scenario, e pair) {
+	r.each(r.pairs(e.value, e.path, "servers"), func(e pair) {
 		of, ok := services.Find(e.key.text)
 		if !ok {
 			r.unknown(e.key, names(services.All(), serviceName), "no service is named %q", e.key.text)
@@ -159,7 +159,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name)
 		}
 		on := s.On(of.Name)
-		r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
+		r.each(r.pairs(e.value, e.path, e.key.text), func(e pair) {
 			switch e.key.text {
 			case "topology":
 				r.topology(&on.Topology, e, of)
@@ -174,7 +174,7 @@ func (r *reader) servers(s *Scenario, e entry) {
 }
 
 // topology reads the topology of a service: one word, or one for each family.
-func (r *reader) topology(t *Topology, e entry, of *service.Service) {
+func (r *reader) topology(t *Topology, e pair, of *service.Service) {
 	if isMap(e.value) {
 		r.families(t, e, of)
 		return
@@ -192,8 +192,8 @@ func (r *reader) topology(t *Topology, e entry, of *service.Service) {
 }
 
 // families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
-func (r *reader) families(t *Topology, e entry, of *service.Service) {
-	r.each(r.entries(e.value, e.path, "topology"), func(e entry) {
+func (r *reader) families(t *Topology, e pair, of *service.Service) {
+	r.each(r.pairs(e.value, e.path, "topology"), func(e pair) {
 		switch locks.Family(e.key.text) {
 		case locks.SingleStore:
 			t.SingleStore = scalar(r, e, oneOf(singleStores(of), "a single store has no topology %q"))
@@ -217,13 +217,13 @@ func singleStores(of *service.Service) []locks.Topology {
 }
 
 // majority reads `independent` or `{independent: 3}`.
-func (r *reader) majority(t *Topology, e entry) {
+func (r *reader) majority(t *Topology, e pair) {
 	known := []locks.Topology{locks.Independent}
 	if !isMap(e.value) {
 		t.Majority = scalar(r, e, oneOf(known, "a majority lock has no topology %q"))
 		return
 	}
-	r.each(r.entries(e.value, e.path, "majority"), func(e entry) {
+	r.each(r.pairs(e.value, e.path, "majority"), func(e pair) {
 		if locks.Topology(e.key.text) != locks.Independent {
 			r.unknown(e.key, names(known, plain), "a majority lock has no topology %q", e.key.text)
 		}
@@ -233,10 +233,10 @@ func (r *reader) majority(t *Topology, e entry) {
 
 // settings reads the settings of a service's servers. Unknown settings and values would make a server exit at its start,
 // which would be noticed late.
-func (r *reader) settings(on *Servers, e entry, of *service.Service) {
+func (r *reader) settings(on *Servers, e pair, of *service.Service) {
 	on.Settings = map[string]string{}
 	all := of.Settings
-	r.each(r.entries(e.value, e.path, e.key.text), func(e entry) {
+	r.each(r.pairs(e.value, e.path, e.key.text), func(e pair) {
 		s, known := find(all, settingName, e.key.text)
 		switch {
 		case len(all) > 0 && !known:

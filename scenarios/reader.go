@@ -16,10 +16,10 @@ type reader struct {
 	file string
 	errs []*Error
 	// where maps paths of values, such as "faults/0/hold", to their places.
-	where map[string]place
+	where map[string]position
 }
 
-func newReader(file string) *reader { return &reader{file: file, where: map[string]place{}} }
+func newReader(file string) *reader { return &reader{file: file, where: map[string]position{}} }
 
 // mistake is the panic after an error was added.
 type mistake struct{}
@@ -35,8 +35,8 @@ func (r *reader) try(do func()) (ok bool) {
 	return true
 }
 
-// each calls do for each entry, also after a mistake in one of them. Such a mistake ends the reading of the whole.
-func (r *reader) each(list entries, do func(e entry)) {
+// each calls do for each pair, also after a mistake in one of them. Such a mistake ends the reading of the whole.
+func (r *reader) each(list pairs, do func(e pair)) {
 	ok := true
 	for _, e := range list {
 		ok = r.try(func() { do(e) }) && ok
@@ -46,17 +46,17 @@ func (r *reader) each(list entries, do func(e entry)) {
 	}
 }
 
-// place is a position in a file, in lines and characters from 1. The zero place is the whole file or an argument.
-type place struct{ line, column int }
+// position is a position in a file, in lines and characters from 1. The zero position is the whole file or an argument.
+type position struct{ line, column int }
 
-// word is a piece of text with its place.
+// word is a piece of text with its position.
 type word struct {
 	text string
-	at   place
+	at   position
 }
 
-// entry is a key with its value, or an element of a list.
-type entry struct {
+// pair is a key with its value, or an element of a list.
+type pair struct {
 	key   word
 	path  string // of the value, such as "faults/0/hold"
 	value ast.Node
@@ -64,21 +64,21 @@ type entry struct {
 	part *word
 }
 
-// entries are the keys of one map, in the order of the file.
-type entries []entry
+// pairs are the keys of one map with their values, in the order of the file.
+type pairs []pair
 
-// get returns the entry of a key, or the zero entry.
-func (list entries) get(key string) entry {
-	e, _ := find(list, func(e entry) string { return e.key.text }, key)
+// get returns the pair of a key, or the zero pair.
+func (list pairs) get(key string) pair {
+	e, _ := find(list, func(e pair) string { return e.key.text }, key)
 	return e
 }
 
-func (list entries) has(key string) bool { return list.get(key).path != "" }
+func (list pairs) has(key string) bool { return list.get(key).path != "" }
 
 func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/") }
 
 // fail adds an error, and ends the reading of the value.
-func (r *reader) fail(at place, hint, format string, args ...any) {
+func (r *reader) fail(at position, hint, format string, args ...any) {
 	r.add(at, wrong(hint, format, args...))
 	panic(mistake{})
 }
@@ -88,7 +88,7 @@ func (r *reader) unknown(w word, known []string, format string, args ...any) {
 	r.fail(w.at, catalog.DidYouMean(w.text, known), format, args...)
 }
 
-func (r *reader) add(at place, e *Error) {
+func (r *reader) add(at position, e *Error) {
 	e.File = r.file
 	if !strings.HasPrefix(r.file, "--") { // a flag has no lines
 		e.Line, e.Column = at.line, at.column
@@ -98,7 +98,7 @@ func (r *reader) add(at place, e *Error) {
 
 // checked adds the error of a catalog's own check, at the first key that its message names before a colon, or at the
 // whole.
-func (r *reader) checked(path string, whole place, err error) {
+func (r *reader) checked(path string, whole position, err error) {
 	before, _, _ := strings.Cut(err.Error(), ":")
 	for _, key := range strings.Fields(before) {
 		if at, ok := r.where[join(path, key)]; ok {
@@ -114,17 +114,17 @@ func isMap(n ast.Node) bool {
 	return ok
 }
 
-// entries returns the keys of a map. Messages call the map what. path is the prefix of the paths of its values.
-func (r *reader) entries(n ast.Node, path, what string) entries {
+// pairs returns the keys of a map with their values. Messages call the map what. path is the prefix of the paths of its values.
+func (r *reader) pairs(n ast.Node, path, what string) pairs {
 	if !isMap(n) {
 		r.odd(n, what+" takes keys with values")
 	}
-	var list entries
-	for pair := n.(ast.MapNode).MapRange(); pair.Next(); {
+	var list pairs
+	for m := n.(ast.MapNode).MapRange(); m.Next(); {
 		r.try(func() {
-			key := r.word(pair.Key(), "a key")
-			e := entry{key: key, path: join(path, key.text), value: pair.Value()}
-			r.where[e.path] = placeOf(e.value)
+			key := r.word(m.Key(), "a key")
+			e := pair{key: key, path: join(path, key.text), value: m.Value()}
+			r.where[e.path] = positionOf(e.value)
 			list = append(list, e)
 		})
 	}
@@ -132,21 +132,21 @@ func (r *reader) entries(n ast.Node, path, what string) entries {
 }
 
 // items returns the elements of a list. Messages call each element what.
-func (r *reader) items(e entry, what, example string) (list entries) {
+func (r *reader) items(e pair, what, example string) (list pairs) {
 	s, ok := e.value.(*ast.SequenceNode)
 	if !ok {
 		r.odd(e.value, e.key.text+" takes a list, for example "+example)
 	}
 	for i, n := range s.Values {
-		item := entry{key: word{text: what}, path: fmt.Sprintf("%s/%d", e.path, i), value: n}
-		r.where[item.path] = placeOf(n)
+		item := pair{key: word{text: what}, path: fmt.Sprintf("%s/%d", e.path, i), value: n}
+		r.where[item.path] = positionOf(n)
 		list = append(list, item)
 	}
 	return list
 }
 
 // text returns the value of an entry that is a scalar.
-func (r *reader) text(e entry) word {
+func (r *reader) text(e pair) word {
 	if e.part != nil {
 		return *e.part
 	}
@@ -157,11 +157,11 @@ func (r *reader) text(e entry) word {
 func (r *reader) word(n ast.Node, what string) word {
 	switch n := n.(type) {
 	case *ast.LiteralNode:
-		return word{n.Value.Value, placeOf(n)}
+		return word{n.Value.Value, positionOf(n)}
 	case *ast.StringNode:
-		return word{n.Value, placeOf(n)}
+		return word{n.Value, positionOf(n)}
 	case *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		return word{n.GetToken().Value, placeOf(n)}
+		return word{n.GetToken().Value, positionOf(n)}
 	}
 	r.odd(n, what+" takes one word or text")
 	panic("odd returns only with a mistake")
@@ -171,33 +171,33 @@ func (r *reader) word(n ast.Node, what string) word {
 func (r *reader) odd(n ast.Node, takes string) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
-		r.fail(placeOf(n), "write it, or remove the key", "a value is missing")
+		r.fail(positionOf(n), "write it, or remove the key", "a value is missing")
 	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
-		r.fail(placeOf(n), "write the value out", "scenarios have no anchors, aliases, merge keys and tags")
+		r.fail(positionOf(n), "write the value out", "scenarios have no anchors, aliases, merge keys and tags")
 	default:
-		r.fail(placeOf(n), "", "%s", takes)
+		r.fail(positionOf(n), "", "%s", takes)
 	}
 }
 
-// placeOf returns the beginning of a node. A map begins with its first key, where the library returns the place of the
+// positionOf returns the beginning of a node. A map begins with its first key, where the library returns the place of the
 // colon.
-func placeOf(n ast.Node) place {
+func positionOf(n ast.Node) position {
 	switch m := n.(type) {
 	case nil:
-		return place{}
+		return position{}
 	case *ast.MappingNode:
 		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return placeOf(m.Values[0].Key)
+			return positionOf(m.Values[0].Key)
 		}
 	case *ast.MappingValueNode:
-		return placeOf(m.Key)
+		return positionOf(m.Key)
 	}
-	return placeOfToken(n.GetToken())
+	return positionOfToken(n.GetToken())
 }
 
-func placeOfToken(t *token.Token) place {
+func positionOfToken(t *token.Token) position {
 	if t == nil || t.Position == nil {
-		return place{}
+		return position{}
 	}
-	return place{line: t.Position.Line, column: max(1, t.Position.Column)}
+	return position{line: t.Position.Line, column: max(1, t.Position.Column)}
 }

@@ -29,9 +29,9 @@ type Scenario struct {
 	NoFaults bool               // `faults: none`
 	// Expect is indexed by LockUse.Name; for other locks see [Scenario.Expectation].
 	Expect map[string]Expectation
-	Source []byte           // the text
-	file   string           // the name of the file, for errors
-	where  map[string]place // of values in the text; see [reader]
+	Source []byte              // the text
+	file   string              // the name of the file, for errors
+	where  map[string]position // of values in the text; see [reader]
 }
 
 // Servers are the servers of one service.

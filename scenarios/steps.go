@@ -20,29 +20,29 @@ func is(n ast.Node, word string) bool {
 }
 
 // faults reads the steps of an episode, or `none`, or `random`.
-func (r *reader) faults(e entry) (steps []nemesis.Step) {
+func (r *reader) faults(e pair) (steps []nemesis.Step) {
 	switch {
 	case is(e.value, "none"):
 		return nil
 	case is(e.value, nemesis.RandomFaults):
 		return []nemesis.Step{{Fault: nemesis.RandomFaults}}
 	case isMap(e.value):
-		if list := r.entries(e.value, e.path, "the faults"); len(list) == 1 && list.has(nemesis.RandomFaults) {
+		if list := r.pairs(e.value, e.path, "the faults"); len(list) == 1 && list.has(nemesis.RandomFaults) {
 			return []nemesis.Step{r.random(list[0])}
 		}
 	}
 	items := r.items(e, "a step", "`- kill: master`; without faults, write `faults: none`")
 	if len(items) == 0 {
-		r.fail(placeOf(e.value), "without faults, write `faults: none`", "the list of faults is empty")
+		r.fail(positionOf(e.value), "without faults, write `faults: none`", "the list of faults is empty")
 	}
-	r.each(items, func(item entry) { steps = append(steps, r.step(item)) })
+	r.each(items, func(item pair) { steps = append(steps, r.step(item)) })
 	return steps
 }
 
 // random reads `random: {steps: 5, ...}`.
-func (r *reader) random(e entry) nemesis.Step {
+func (r *reader) random(e pair) nemesis.Step {
 	step := nemesis.Step{Fault: nemesis.RandomFaults, Options: map[string]string{}}
-	r.each(r.entries(e.value, e.path, "random faults"), func(o entry) {
+	r.each(r.pairs(e.value, e.path, "random faults"), func(o pair) {
 		if _, ok := nemesis.KeyOf(nemesis.RandomKeys, o.key.text); !ok {
 			r.unknown(o.key, nemesis.KeyNames(nemesis.RandomKeys), "random faults have no key %q", o.key.text)
 		}
@@ -57,12 +57,12 @@ func (r *reader) random(e entry) nemesis.Step {
 
 // step reads one step: a fault's name with its target, the keys of every step, and the
 // fault's own.
-func (r *reader) step(item entry) (step nemesis.Step) {
-	list := r.entries(item.value, item.path, "a step")
-	strikes := r.faultOf(list, placeOf(item.value))
+func (r *reader) step(item pair) (step nemesis.Step) {
+	list := r.pairs(item.value, item.path, "a step")
+	strikes := r.faultOf(list, positionOf(item.value))
 	fault, _ := nemesis.Find(strikes.key.text)
 	step.Fault = fault.Name
-	r.fields(list, &step, func(e entry) {
+	r.fields(list, &step, func(e pair) {
 		key, known := nemesis.KeyOf(fault.Keys, e.key.text)
 		switch {
 		case e.key.text == fault.Name:
@@ -88,7 +88,7 @@ func (r *reader) step(item entry) (step nemesis.Step) {
 }
 
 // starts reports keys of a step that contradict its trigger.
-func (r *reader) starts(s nemesis.Step, list entries) {
+func (r *reader) starts(s nemesis.Step, list pairs) {
 	if s.At != nil && s.When == nemesis.Idle {
 		r.fail(list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when: idle`, not both")
 	}
@@ -119,7 +119,7 @@ func (r *reader) starts(s nemesis.Step, list entries) {
 }
 
 // faultOf finds the first key that is a fault's name.
-func (r *reader) faultOf(list entries, at place) entry {
+func (r *reader) faultOf(list pairs, at position) pair {
 	for _, e := range list {
 		if _, ok := nemesis.Find(e.key.text); ok {
 			return e
@@ -136,7 +136,7 @@ func (r *reader) faultOf(list entries, at place) entry {
 }
 
 // target reads the target of a fault: a role or a link.
-func (r *reader) target(e entry, link bool) string {
+func (r *reader) target(e pair, link bool) string {
 	w := r.text(e)
 	arrow := "<->"
 	if !strings.Contains(w.text, arrow) {
@@ -160,7 +160,7 @@ func (r *reader) target(e entry, link bool) string {
 }
 
 // role reads one or several roles, with or without an article: `the holder`, `master and sentinel-1`.
-func (r *reader) role(text string, at place) {
+func (r *reader) role(text string, at position) {
 	roles := names(roles(), roleName)
 	for _, end := range nemesis.Ends(text) {
 		if !slices.Contains(roles, end) && !nemesis.IsMember(end, services.All()) {

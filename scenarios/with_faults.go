@@ -16,7 +16,7 @@ func (s *Scenario) WithFaults(steps []string) (*Scenario, error) {
 	text := "  - {" + strings.Join(steps, "}\n  - {") + "}\n"
 	with := *s
 	r := newReader("--fault")
-	r.try(func() { with.Faults = r.faults(entry{path: "faults", value: r.parse([]byte(text))}) })
+	r.try(func() { with.Faults = r.faults(pair{path: "faults", value: r.parse([]byte(text))}) })
 	if err := joined(r.errs); err != nil {
 		return nil, err
 	}

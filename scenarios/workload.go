@@ -7,12 +7,12 @@ import (
 )
 
 // workload reads `counter` or `{counter: {clients: 8, ...}}`.
-func (r *reader) workload(w *Workload, e entry) {
+func (r *reader) workload(w *Workload, e pair) {
 	if !isMap(e.value) {
 		r.workloadName(w, r.text(e))
 		return
 	}
-	list := r.entries(e.value, e.path, "workload")
+	list := r.pairs(e.value, e.path, "workload")
 	if len(list) == 0 {
 		return
 	}
@@ -20,7 +20,7 @@ func (r *reader) workload(w *Workload, e entry) {
 	if len(list) > 1 {
 		r.fail(list[1].key.at, fmt.Sprintf("indent the keys of %s further", w.Name), "a scenario has one workload")
 	}
-	r.fields(r.entries(list[0].value, e.path, w.Name), w, func(e entry) {
+	r.fields(r.pairs(list[0].value, e.path, w.Name), w, func(e pair) {
 		r.unknown(e.key, keysOf(w), "the workload %s has no key %q", w.Name, e.key.text)
 	})
 }
