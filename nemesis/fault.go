@@ -64,7 +64,7 @@ type Scene struct {
 type Crew interface {
 	// Clients returns the numbers of the open clients, in ascending order.
 	Clients() []int
-	// Holders returns the tenures that clients believe to have, the oldest first. The event of one
+	// Holders returns the holds that clients believe to have, the oldest first. The event of one
 	// that is being released is Releasing.
 	Holders() []workloads.Moment
 	// Waiters returns the clients whose last attempt was refused or is running, in ascending order.

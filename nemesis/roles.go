@@ -259,8 +259,8 @@ func master(ctx context.Context, s Scene) ([]string, error) {
 	return []string{m}, nil
 }
 
-// holder returns the tenure that a step is about: the one whose event triggered it, else the
-// oldest one. A waiting client holds nothing; then it is the tenure of the lock that it waits for.
+// holder returns the hold that a step is about: the one whose event triggered it, else the
+// oldest one. A waiting client holds nothing; then it is the hold of the lock that it waits for.
 func holder(s Scene) (workloads.Moment, bool) {
 	if s.Moment != nil && s.Moment.Event != workloads.Waiting {
 		return *s.Moment, true

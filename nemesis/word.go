@@ -45,7 +45,7 @@ func KeyNames(keys []Key) []string {
 	return names
 }
 
-// Moments are all values of `when:`, in the order of a tenure.
+// Moments are all values of `when:`, in the order of a hold.
 var Moments = []Word{
 	{string(workloads.Acquiring), "a client is about to ask for a lock"},
 	{string(workloads.Acquired), "a client was just granted a lock"},

@@ -83,8 +83,8 @@ type Client struct {
 	life     *life
 }
 
-// Tenure is one attempt and its result.
-type Tenure struct {
+// Attempt is one attempt and its result.
+type Attempt struct {
 	c       *Client
 	Session string
 	Key     string // the first key of several; it selects the counter
@@ -104,9 +104,9 @@ type Tenure struct {
 }
 
 // Acquire makes one attempt. A repeated owner means re-entry, and [Client.Owner] is the calling thread; a request without
-// an owner never re-enters. The run learns by itself that the request is queued, so Queued is not called. The tenure is
+// an owner never re-enters. The run learns by itself that the request is queued, so Queued is not called. The attempt is
 // nil after a definite refusal. After an unknown outcome it can only be released.
-func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) {
+func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Attempt, error) {
 	c.start()
 	if c.Gone() {
 		return nil, guest.ErrGone
@@ -115,7 +115,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 		r.Owner = ""
 	}
 	c.attempts++
-	t := &Tenure{c: c, Session: c.session(), Key: r.Keys[0], mode: r.Mode, form: formPlain}
+	t := &Attempt{c: c, Session: c.session(), Key: r.Keys[0], mode: r.Mode, form: formPlain}
 	e := history.Event{Type: history.Invoke, F: history.Acquire, Session: t.Session, Mode: r.Mode, TTL: r.TTL, Wait: r.Wait}
 	e.Owner = r.Owner
 	if len(r.Keys) > 1 {
@@ -156,7 +156,7 @@ func (c *Client) Acquire(ctx context.Context, r locks.Request) (*Tenure, error) 
 
 // counts records the end of a lease that was granted now. If the library reports no end, the client counts the ttl from the
 // answer, as users of the library do.
-func (t *Tenure) counts(e *history.Event, asked time.Time, until *time.Duration, ttl time.Duration, renewed bool) {
+func (t *Attempt) counts(e *history.Event, asked time.Time, until *time.Duration, ttl time.Duration, renewed bool) {
 	t.spare = ttl / 8
 	switch {
 	case until != nil:
@@ -177,14 +177,14 @@ func (c *Client) session() string {
 }
 
 // Check asks the client whether it believes that it holds the lock.
-func (t *Tenure) Check(ctx context.Context) error {
+func (t *Attempt) Check(ctx context.Context) error {
 	return t.call(ctx, history.Event{F: history.Check}, func(ctx context.Context, _ *history.Event) error {
 		return t.c.Conn.Check(ctx, t.Session)
 	})
 }
 
 // Release releases the lock, whatever its state.
-func (t *Tenure) Release(ctx context.Context) error {
+func (t *Attempt) Release(ctx context.Context) error {
 	if !t.c.Gone() {
 		t.Reached(ctx, Releasing)
 	}
@@ -196,7 +196,7 @@ func (t *Tenure) Release(ctx context.Context) error {
 }
 
 // Renew extends the lease to ttl from now. It may return ErrUnsupported.
-func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
+func (t *Attempt) Renew(ctx context.Context, ttl time.Duration) error {
 	return t.call(ctx, history.Event{F: history.Renew, TTL: ttl}, func(ctx context.Context, e *history.Event) error {
 		asked := time.Now()
 		until, err := t.c.Conn.Renew(ctx, t.Session, ttl)
@@ -208,22 +208,22 @@ func (t *Tenure) Renew(ctx context.Context, ttl time.Duration) error {
 }
 
 // Read reads the guarded counter.
-func (t *Tenure) Read(ctx context.Context) (int64, error) { return t.touch(ctx, history.FRead, nil) }
+func (t *Attempt) Read(ctx context.Context) (int64, error) { return t.touch(ctx, history.FRead, nil) }
 
 // Write sets the guarded counter.
-func (t *Tenure) Write(ctx context.Context, value int64) error {
+func (t *Attempt) Write(ctx context.Context, value int64) error {
 	_, err := t.touch(ctx, history.Write, &value)
 	return err
 }
 
-// Reached reports an event of this tenure to the run.
-func (t *Tenure) Reached(ctx context.Context, event Event) time.Duration {
+// Reached reports an event of this attempt to the run.
+func (t *Attempt) Reached(ctx context.Context, event Event) time.Duration {
 	return t.c.Hooks.Reached(ctx, Moment{Event: event, Client: t.c.ID, Session: t.Session, Key: t.Key, Mode: t.mode, Nodes: t.nodes, Lease: t.lease})
 }
 
 // touch tells the client to access the guarded resource, and applies the read or write after the client has answered. It
 // first waits until the client is not paused, because a paused client could not send a request.
-func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, error) {
+func (t *Attempt) touch(ctx context.Context, f string, write *int64) (int64, error) {
 	if t.c.Gone() {
 		return 0, guest.ErrGone
 	}
@@ -252,7 +252,7 @@ func (t *Tenure) touch(ctx context.Context, f string, write *int64) (int64, erro
 
 // call sends one request and records its beginning and its result, to whose event do may add fields. A result that is not
 // confirmed is not an error, because the user of such a library goes on.
-func (t *Tenure) call(ctx context.Context, e history.Event, do func(ctx context.Context, e *history.Event) error) error {
+func (t *Attempt) call(ctx context.Context, e history.Event, do func(ctx context.Context, e *history.Event) error) error {
 	// A dead client does nothing, so nothing is recorded.
 	if t.c.Gone() {
 		return guest.ErrGone

@@ -10,26 +10,26 @@ import (
 	"lockbench/locks"
 )
 
-func acquired(t *testing.T, b *bench) *Tenure {
+func acquired(t *testing.T, b *bench) *Attempt {
 	t.Helper()
-	tenure, err := b.client.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, TTL: 8 * time.Second})
+	held, err := b.client.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, TTL: 8 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tenure
+	return held
 }
 
 func TestRenew(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.conn.grant.Until = ptr(7 * time.Second)
-	tenure := acquired(t, b)
+	held := acquired(t, b)
 	for _, answer := range []error{nil, locks.ErrNotHeld, errUnclear, guest.ErrGone} {
 		b.conn.answers["renew"] = always(answer)
-		if err := tenure.Renew(t.Context(), 4*time.Second); !errors.Is(err, answer) {
+		if err := held.Renew(t.Context(), 4*time.Second); !errors.Is(err, answer) {
 			t.Errorf("got %v, want %v", err, answer)
 		}
 	}
-	if err := tenure.Renew(t.Context(), 4*time.Second); !errors.Is(err, guest.ErrGone) {
+	if err := held.Renew(t.Context(), 4*time.Second); !errors.Is(err, guest.ErrGone) {
 		t.Errorf("the dead renew: %v", err)
 	}
 	b.want(`
@@ -50,16 +50,16 @@ func TestLeaseFromAnswer(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.client.Bounded = true
 	before := time.Now()
-	tenure := acquired(t, b)
-	if end := tenure.end; end.Before(before.Add(8*time.Second)) || end.After(time.Now().Add(8*time.Second)) {
+	held := acquired(t, b)
+	if end := held.end; end.Before(before.Add(8*time.Second)) || end.After(time.Now().Add(8*time.Second)) {
 		t.Errorf("the lease ends %v after the request, want 8 s", end.Sub(before))
 	}
-	if err := tenure.Renew(t.Context(), 20*time.Second); err != nil || time.Until(tenure.end) < 10*time.Second {
-		t.Errorf("the renewed lease ends in %v, %v", time.Until(tenure.end), err)
+	if err := held.Renew(t.Context(), 20*time.Second); err != nil || time.Until(held.end) < 10*time.Second {
+		t.Errorf("the renewed lease ends in %v, %v", time.Until(held.end), err)
 	}
 	b.client.Bounded = false
-	if tenure := acquired(t, b); !tenure.end.IsZero() {
-		t.Errorf("a lock without leases has an end in %v", time.Until(tenure.end))
+	if held := acquired(t, b); !held.end.IsZero() {
+		t.Errorf("a lock without leases has an end in %v", time.Until(held.end))
 	}
 	b.want(`
 		3 invoke acquire 3.1 a ttl=8s
@@ -105,12 +105,12 @@ func TestRetiredProcesses(t *testing.T) {
 func TestStaleTouchKeepsProcess(t *testing.T) {
 	b := newBench(t, history.Header{})
 	b.conn.grant.Token = ptr(uint64(1))
-	tenure := acquired(t, b)
+	held := acquired(t, b)
 	_, _ = b.client.Guarded.Touch("a", formFenced, 2, nil, func(int64, error) {})
-	if err := tenure.Write(t.Context(), 5); !errors.Is(err, errStaleToken) {
+	if err := held.Write(t.Context(), 5); !errors.Is(err, errStaleToken) {
 		t.Errorf("got %v", err)
 	}
-	if err := tenure.Check(t.Context()); err != nil {
+	if err := held.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
 	for _, e := range b.read().Events {

@@ -46,12 +46,12 @@ func (w counting) turn(ctx context.Context, c *Client) (granted bool) {
 	if w.ownerless {
 		r.Owner = ""
 	}
-	return tryOnce(ctx, c, r, func(t *Tenure) { count(ctx, t, w.started(ctx, t)) })
+	return tryOnce(ctx, c, r, func(t *Attempt) { count(ctx, t, w.started(ctx, t)) })
 }
 
 // count reads the counter, holds, and writes the next number. It reports whether the client believes that it holds the
 // lock.
-func count(ctx context.Context, t *Tenure, hold time.Duration) bool {
+func count(ctx context.Context, t *Attempt, hold time.Duration) bool {
 	if t.Check(ctx) != nil {
 		return false
 	}
@@ -68,7 +68,7 @@ func count(ctx context.Context, t *Tenure, hold time.Duration) bool {
 }
 
 // stay holds for a while. It reports whether the client believes that it holds the lock.
-func stay(ctx context.Context, t *Tenure, hold time.Duration) bool {
+func stay(ctx context.Context, t *Attempt, hold time.Duration) bool {
 	for ; hold > checkEvery && ctx.Err() == nil; hold -= checkEvery {
 		pause(ctx, checkEvery)
 		if t.Check(ctx) != nil {
@@ -86,6 +86,6 @@ func stay(ctx context.Context, t *Tenure, hold time.Duration) bool {
 }
 
 // holdsOn reports whether the run asks the client to hold on, and its lease allows it.
-func (t *Tenure) holdsOn() bool {
+func (t *Attempt) holdsOn() bool {
 	return t.c.Hooks.HoldsOn(t.Session) && (t.end.IsZero() || time.Until(t.end) > t.spare)
 }

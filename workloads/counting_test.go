@@ -192,8 +192,8 @@ func TestGone(t *testing.T) {
 					if took := h.Events[len(h.Events)-1].Time; overdue != (took == 10*time.Second) || overdue != (name != "the guest is gone") {
 						t.Errorf("overdue %v after %s; the limit is 10s", overdue, took)
 					}
-					if tenure, err := b.client.Acquire(ctx, locks.Request{Keys: []string{"a"}}); tenure != nil || !errors.Is(err, guest.ErrGone) {
-						t.Errorf("the dead acquire: %v, %v", tenure, err)
+					if held, err := b.client.Acquire(ctx, locks.Request{Keys: []string{"a"}}); held != nil || !errors.Is(err, guest.ErrGone) {
+						t.Errorf("the dead acquire: %v, %v", held, err)
 					}
 				})
 			})

@@ -16,7 +16,7 @@ import (
 //	                                                             the next waits here ──┘
 //
 // If a lock reports a longer lease than its servers keep, the holder still writes when the next holder comes. Leases have
-// several lengths up to the ttl, and every second tenure extends its lease half-way if the lock can do that. With fewer
+// several lengths up to the ttl, and every second hold extends its lease half-way if the lock can do that. With fewer
 // keys than clients, a client always waits. The hold is the duration of a piece of work. Leases
 // whose end is not reported count from the answer. A lock without leases is held for one piece.
 var edge = Entry{
@@ -43,7 +43,7 @@ func (w onEdge) Run(ctx context.Context, c *Client) {
 		r := w.ask(c, w.anyKey(c))
 		r.TTL = time.Duration(edgeShares[c.Rand.IntN(len(edgeShares))] * float64(w.TTL))
 		extend := c.Rand.IntN(2) == 0
-		tryOnce(ctx, c, r, func(t *Tenure) {
+		tryOnce(ctx, c, r, func(t *Attempt) {
 			if t.end.IsZero() {
 				count(ctx, t, w.started(ctx, t))
 				return
@@ -67,7 +67,7 @@ func (w onEdge) Run(ctx context.Context, c *Client) {
 
 // work counts until only left remains of the lease. It reports whether the client believes that it holds the lock. The
 // last piece takes the rest of the time.
-func (w onEdge) work(ctx context.Context, t *Tenure, piece, left time.Duration) bool {
+func (w onEdge) work(ctx context.Context, t *Attempt, piece, left time.Duration) bool {
 	for ctx.Err() == nil {
 		rest := time.Until(t.end) - left - edgeMargin
 		if rest <= 0 {

@@ -9,7 +9,7 @@ import (
 // Event is an event in a client's life. Most events are triggers of steps.
 type Event string
 
-// The events of a tenure, in order.
+// The events of a hold, in order.
 const (
 	// Asking is when a client begins to wait in an acquire, so that a fault with the target waiter finds one. It is not a
 	// trigger.

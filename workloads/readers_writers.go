@@ -51,7 +51,7 @@ func (w readingWriting) read(ctx context.Context, c *Client) {
 	if c.Rand.IntN(readsPerPassing) == 0 {
 		shared.Wait = 0
 	}
-	tryOnce(ctx, c, shared, func(t *Tenure) {
+	tryOnce(ctx, c, shared, func(t *Attempt) {
 		hold := w.started(ctx, t)
 		if t.Check(ctx) == nil {
 			look(ctx, t, hold)
@@ -60,7 +60,7 @@ func (w readingWriting) read(ctx context.Context, c *Client) {
 }
 
 // look reads the counter twice, with the hold in between.
-func look(ctx context.Context, t *Tenure, hold time.Duration) {
+func look(ctx context.Context, t *Attempt, hold time.Duration) {
 	if _, err := t.Read(ctx); err != nil || !stay(ctx, t, hold) {
 		return
 	}
@@ -75,13 +75,13 @@ func (w readingWriting) write(ctx context.Context, c *Client) {
 	shared.Mode, shared.Wait = locks.Shared, 0
 	nested := c.Rand.IntN(writesPerNested) == 0
 	downgrade := nested && c.Rand.IntN(2) == 0
-	tryOnce(ctx, c, alone, func(t *Tenure) {
+	tryOnce(ctx, c, alone, func(t *Attempt) {
 		hold := w.started(ctx, t)
 		if !nested {
 			count(ctx, t, hold)
 			return
 		}
-		within(ctx, t, shared, func(reader *Tenure) {
+		within(ctx, t, shared, func(reader *Attempt) {
 			if _, err := reader.Read(ctx); err != nil {
 				return
 			}

@@ -39,13 +39,13 @@ func (w reentering) turn(ctx context.Context, c *Client) {
 	first := w.ask(c, w.anyKey(c))
 	again := first
 	again.Wait = 0
-	tryOnce(ctx, c, first, func(outer *Tenure) {
+	tryOnce(ctx, c, first, func(outer *Attempt) {
 		hold := w.started(ctx, outer)
 		if outer.Check(ctx) != nil {
 			return
 		}
 		var counted int64
-		within(ctx, outer, again, func(inner *Tenure) {
+		within(ctx, outer, again, func(inner *Attempt) {
 			value, err := inner.Read(ctx)
 			if err == nil && inner.Check(ctx) == nil && inner.Write(ctx, value+1) == nil {
 				counted = value + 1
@@ -55,7 +55,7 @@ func (w reentering) turn(ctx context.Context, c *Client) {
 			return
 		}
 		outer.Reached(ctx, Checked)
-		within(ctx, outer, again, func(inner *Tenure) {
+		within(ctx, outer, again, func(inner *Attempt) {
 			if inner.Check(ctx) == nil {
 				_ = inner.Write(ctx, counted+1)
 			}

@@ -31,7 +31,7 @@ var renewals = Entry{
 	New:   func(p Params) Workload { return extending{p} },
 }
 
-// A tenure has up to renewalsMax renewals. One of turnsPerLapse tenures lets its lease end first, and its client sleeps
+// A hold has up to renewalsMax renewals. One of turnsPerLapse holds lets its lease end first, and its client sleeps
 // for a share of the ttl after the end, so that other clients come and go.
 const (
 	renewalsMax   = 2
@@ -48,7 +48,7 @@ func (w extending) Run(ctx context.Context, c *Client) {
 	w.turns(ctx, c, func() {
 		lapse := c.Rand.IntN(turnsPerLapse) == 0
 		times := 1 + c.Rand.IntN(renewalsMax)
-		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Tenure) {
+		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Attempt) {
 			hold := w.started(ctx, t)
 			if !count(ctx, t, hold) || !renews {
 				return

@@ -33,7 +33,7 @@ func byHand(t *testing.T, c *conn, d time.Duration) (h *history.History, b *benc
 	return h, b
 }
 
-// Most renewals come within the lease and some after its end. The last piece of work of a tenure follows a renewal, and
+// Most renewals come within the lease and some after its end. The last piece of work of a held follows a renewal, and
 // each renewal follows the event Checked.
 func TestRenewals(t *testing.T) {
 	h, b := byHand(t, &conn{}, 10*time.Second)
@@ -57,8 +57,8 @@ func TestRenewals(t *testing.T) {
 	if early < 20 || late < 10 {
 		t.Errorf("%d renewals within the lease and %d past it, want 20 and 10 at least", early, late)
 	}
-	if tenures := len(h.Sessions); writes < early+late+tenures-1 {
-		t.Errorf("%d writes in %d tenures with %d renewals, want one for each", writes, tenures, early+late)
+	if holds := len(h.Sessions); writes < early+late+holds-1 {
+		t.Errorf("%d writes in %d holds with %d renewals, want one for each", writes, holds, early+late)
 	}
 	checked := 0
 	for _, told := range b.hooks.told {

@@ -22,7 +22,7 @@ type renewing struct{ Params }
 
 func (w renewing) Run(ctx context.Context, c *Client) {
 	w.turns(ctx, c, func() {
-		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Tenure) {
+		tryOnce(ctx, c, w.ask(c, w.anyKey(c)), func(t *Attempt) {
 			hold := w.started(ctx, t)
 			count(ctx, t, hold/2)
 			if t.Renew(ctx, w.TTL) == nil {

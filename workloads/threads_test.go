@@ -40,9 +40,9 @@ func TestAcquire(t *testing.T) {
 		{Keys: []string{"a"}, Mode: locks.Shared, Owner: b.client.Owner(), TTL: time.Second, Wait: time.Minute},
 		{Keys: []string{"b", "a"}, Owner: b.client.Owner()},
 	} {
-		tenure, err := b.client.Acquire(t.Context(), ask)
-		if err != nil || tenure.Key != ask.Keys[0] {
-			t.Fatalf("%+v: %+v, %v", ask, tenure, err)
+		held, err := b.client.Acquire(t.Context(), ask)
+		if err != nil || held.Key != ask.Keys[0] {
+			t.Fatalf("%+v: %+v, %v", ask, held, err)
 		}
 	}
 	want := []string{"3.1 [a] exclusive  ttl=1s wait=0s", "3.2 [a] shared thread-3 ttl=1s wait=1m0s", "3.3 [b a] exclusive thread-3 ttl=0s wait=0s"}
@@ -93,9 +93,9 @@ func TestThreads(t *testing.T) {
 			}
 			for range 2 {
 				owner := c.Owner()
-				tenure, err := c.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, Owner: owner})
+				held, err := c.Acquire(t.Context(), locks.Request{Keys: []string{"a"}, Owner: owner})
 				if err == nil || errors.Is(err, errUnclear) {
-					_ = tenure.Release(t.Context())
+					_ = held.Release(t.Context())
 				}
 				names <- owner
 			}

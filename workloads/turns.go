@@ -30,7 +30,7 @@ func (c *Client) lives(ctx context.Context) bool { return ctx.Err() == nil && !c
 
 // tryOnce is one turn: it requests a lock, does the work if the lock is granted, and always releases, even if the lock is
 // lost or the outcome is unknown.
-func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenure)) (granted bool) {
+func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Attempt)) (granted bool) {
 	c.Hooks.Begin(ctx)
 	defer c.Hooks.End()
 	t, err := c.Acquire(ctx, r)
@@ -48,7 +48,7 @@ func tryOnce(ctx context.Context, c *Client, r locks.Request, work func(t *Tenur
 }
 
 // giveBack releases, unless the work has done so, and reports the event unless the client is gone.
-func giveBack(ctx context.Context, t *Tenure) {
+func giveBack(ctx context.Context, t *Attempt) {
 	if !t.released {
 		_ = t.Release(ctx) // the event is recorded even if it fails
 	}
@@ -60,7 +60,7 @@ func giveBack(ctx context.Context, t *Tenure) {
 // within requests a lock that depends on one that the calling thread holds, and releases it after the work. Triggers see
 // only the outer hold, as entered once more. After an unknown outcome the thread continues as another owner, so there is
 // no inner hold.
-func within(ctx context.Context, outer *Tenure, r locks.Request, work func(t *Tenure)) {
+func within(ctx context.Context, outer *Attempt, r locks.Request, work func(t *Attempt)) {
 	c := outer.c
 	if r.Owner != c.Owner() {
 		return
@@ -93,7 +93,7 @@ func (w Params) someKeys(c *Client, n int) []string {
 }
 
 // started reports the beginning of a hold and returns its length.
-func (w Params) started(ctx context.Context, t *Tenure) (hold time.Duration) {
+func (w Params) started(ctx context.Context, t *Attempt) (hold time.Duration) {
 	hold = drawn(t.c, w.HoldMin, w.HoldMax)
 	if asked := t.Reached(ctx, Acquired); asked > 0 {
 		hold = asked

@@ -15,7 +15,7 @@ import (
 func reading(_ context.Context, o Options) ([]Row, error) {
 	o.say("measuring reading and judging")
 	const events, goal = 50_000, time.Second
-	h, err := history.Build(history.Header{Lock: "set-nx"}, tenures(events))
+	h, err := history.Build(history.Header{Lock: "set-nx"}, attempts(events))
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func reading(_ context.Context, o Options) ([]Row, error) {
 	}}, failed
 }
 
-// tenures generates the operations of clients of a lock with leases, one after the other.
-func tenures(n int) []history.Event {
+// attempts generates the operations of clients of a lock with leases, one after the other.
+func attempts(n int) []history.Event {
 	const ttl = 5 * time.Second
 	events := make([]history.Event, 0, n+14)
 	for attempt := 0; len(events)+14 <= n; attempt++ {

@@ -65,7 +65,7 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 // Close closes the connections; what is held stays held until it expires.
 func (l *locker) Close() error { return l.redis.Close() }
 
-// lease is one tenure.
+// lease is one hold.
 type lease struct {
 	redis      *redis.Client
 	key, token string

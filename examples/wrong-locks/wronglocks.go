@@ -66,7 +66,7 @@ func (l *locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, err
 // Close closes the connections.
 func (l *locker) Close() error { return l.redis.Close() }
 
-// lease is one tenure.
+// lease is one hold.
 type lease struct {
 	*locker
 	key, token string

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// tenure is what a client does in one tenure, as the workloads record it: seven
+// attemptOf is what a client does in one attempt, as the workloads record it: seven
 // operations, fourteen events.
-func tenure(client int32, attempt int) []Event {
+func attemptOf(client int32, attempt int) []Event {
 	name := fmt.Sprintf("%d.%d", client, attempt)
 	p := Process(client)
 	pair := func(f string, ok Event) []Event {
@@ -34,11 +34,11 @@ func tenure(client int32, attempt int) []Event {
 	return events
 }
 
-// manyEvents are numbered tenures of 30 clients.
+// manyEvents are numbered attempts of 30 clients.
 func manyEvents(n int) []Event {
 	events := make([]Event, 0, n+14)
 	for attempt := 0; len(events) < n; attempt++ {
-		events = append(events, tenure(int32(attempt%30), attempt/30)...)
+		events = append(events, attemptOf(int32(attempt%30), attempt/30)...)
 	}
 	events = events[:n]
 	for i := range events {

@@ -28,7 +28,7 @@ func TestRecordsConcurrently(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const clients, tenures = 8, 150 // some 17,000 events
+	const clients, attempts = 8, 150 // some 17,000 events
 	type stamp struct {
 		index int
 		at    time.Duration
@@ -38,8 +38,8 @@ func TestRecordsConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for client := range int32(clients) {
 		wg.Go(func() {
-			for n := range tenures {
-				for _, e := range tenure(client, n) {
+			for n := range attempts {
+				for _, e := range attemptOf(client, n) {
 					index, at := r.Record(e)
 					stamps[client] = append(stamps[client], stamp{index, at, e})
 				}
@@ -54,7 +54,7 @@ func TestRecordsConcurrently(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := clients * tenures * 14; len(h.Events) != want || len(h.Sessions) != clients*tenures {
+	if want := clients * attempts * 14; len(h.Events) != want || len(h.Sessions) != clients*attempts {
 		t.Fatalf("%d events of %d sessions; expected %d", len(h.Events), len(h.Sessions), want)
 	}
 	for pos := range h.Events { // the reader checks that times do not go back
@@ -102,7 +102,7 @@ func TestStopsWhenTheDiskIsFull(t *testing.T) {
 		}
 		var events []Event
 		for failed, n := false, 0; !failed; n++ {
-			for _, e := range tenure(0, n) {
+			for _, e := range attemptOf(0, n) {
 				e.Index, e.Time = r.Record(e)
 				events = append(events, e)
 			}
@@ -142,7 +142,7 @@ func TestRefusesAMalformedEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := tenure(3, 1)
+	good := attemptOf(3, 1)
 	for _, e := range good {
 		r.Record(e)
 	}
@@ -257,7 +257,7 @@ func TestFlush(t *testing.T) {
 	want := 0
 	for n := range 20 {
 		r.Flush() // also with nothing to write
-		for _, e := range tenure(1, n) {
+		for _, e := range attemptOf(1, n) {
 			r.Record(e)
 			want++
 		}

@@ -10,7 +10,7 @@ import (
 
 // freeing is a release of another session that explains the finding.
 type freeing struct {
-	*tenure
+	*holder
 	op history.Op
 	at int // where the story shows it
 	// late: the request was called before the first grant and may have arrived after it.
@@ -35,7 +35,7 @@ func (s *story) findCauses() []freeing {
 			if op.F != history.Release || op.Invoke >= s.meets {
 				continue
 			}
-			c := freeing{tenure: newTenure(s.holds, o), op: op, at: op.Invoke, late: op.Invoke < s.a.granted}
+			c := freeing{holder: newHolder(s.holds, o), op: op, at: op.Invoke, late: op.Invoke < s.a.granted}
 			if answers(op) && op.Return <= s.meets {
 				c.at = op.Return
 			}
@@ -167,11 +167,11 @@ func (s *story) otherRows(last int) []row {
 }
 
 // grants returns the grants of the key to other sessions after one position and up to another.
-func (s *story) grants(after, to int) []*tenure {
-	var all []*tenure
+func (s *story) grants(after, to int) []*holder {
+	var all []*holder
 	for _, d := range s.holds.Granted {
 		if d.Grant > after && d.Grant <= to && d.Session != s.a.session && (s.b == nil || d.Session != s.b.session) && slices.Contains(d.Session.Keys, s.key) {
-			all = append(all, newTenure(s.holds, d.Session))
+			all = append(all, newHolder(s.holds, d.Session))
 		}
 	}
 	return all

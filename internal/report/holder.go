@@ -8,8 +8,8 @@ import (
 	"lockbench/internal/history"
 )
 
-// tenure is the hold of one session, as its client knew it.
-type tenure struct {
+// holder is the hold of one session, as its client knew it.
+type holder struct {
 	h       *history.History
 	session *history.Session
 	hold    *hold.Hold
@@ -24,8 +24,8 @@ type lease struct {
 	length   time.Duration  // of the request or the renewal; 0 if unknown
 }
 
-func newTenure(b *hold.Book, s *history.Session) *tenure {
-	t := &tenure{h: b.History, session: s, hold: b.Hold(s), name: clientName(s.Client), granted: s.Acquire.Return}
+func newHolder(b *hold.Book, s *history.Session) *holder {
+	t := &holder{h: b.History, session: s, hold: b.Hold(s), name: clientName(s.Client), granted: s.Acquire.Return}
 	if s.Acquire.Outcome != history.Done || t.granted < 0 {
 		t.granted = s.Acquire.Invoke
 	}
@@ -35,7 +35,7 @@ func newTenure(b *hold.Book, s *history.Session) *tenure {
 func clientName(client int32) string { return "client " + strconv.Itoa(int(client)) }
 
 // lease is the lease at a position, with the renewals up to then.
-func (t *tenure) lease(at int) lease {
+func (t *holder) lease(at int) lease {
 	l := lease{kind: hold.Waited, length: t.hold.Lease.Length}
 	switch first, last := t.hold.LeaseEnd(at); {
 	case t.hold.Renewed():
@@ -76,7 +76,7 @@ func (l lease) words() string {
 }
 
 // firstOp is the first operation f that was invoked after a position.
-func (t *tenure) firstOp(after int, f string) (history.Op, bool) {
+func (t *holder) firstOp(after int, f string) (history.Op, bool) {
 	for _, op := range t.session.Ops {
 		if op.F == f && op.Invoke > after {
 			return op, true
@@ -86,10 +86,10 @@ func (t *tenure) firstOp(after int, f string) (history.Op, bool) {
 }
 
 // believed reports whether the client could believe at a position that it held.
-func (t *tenure) believed(at int) bool { return hold.Within(t.hold.Most.Beliefs, at) }
+func (t *holder) believed(at int) bool { return hold.Within(t.hold.Most.Beliefs, at) }
 
 // needed returns the last renewal before a position if the lease of the grant had ended by then, or nil.
-func (t *tenure) needed(before int) *history.Op {
+func (t *holder) needed(before int) *history.Op {
 	if end := t.hold.CountedEnd(t.granted); t.hold.Renewed() || end > t.h.At(before).Time {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (t *tenure) needed(before int) *history.Op {
 // LeaseEnd is the end of a session's lease as far as its client knew. known is false if the lock has no lease, the
 // library renews it, or its end is unknown.
 func LeaseEnd(holds *hold.Book, s *history.Session) (end time.Duration, known bool) {
-	l := newTenure(holds, s).lease(len(holds.History.Events))
+	l := newHolder(holds, s).lease(len(holds.History.Events))
 	return l.deadline, l.kind == hold.Bounded || l.kind == hold.Answered
 }
 

@@ -205,7 +205,7 @@ func (s *story) waitRows() []row {
 
 // workRows are the operations of a holder since both held, its last check or renewal before, because it relied on that, and
 // the renewals without which they would not both have held.
-func (s *story) workRows(t *tenure) []row {
+func (s *story) workRows(t *holder) []row {
 	var rows []row
 	var before *history.Op
 	wrote := false
@@ -273,7 +273,7 @@ func (s *story) workRows(t *tenure) []row {
 }
 
 // renewal is the row of a renewal. The one since which both believe that they hold says so.
-func (s *story) renewal(t *tenure, op *history.Op) row {
+func (s *story) renewal(t *holder, op *history.Op) row {
 	r := row{at: op.Invoke, who: t.name, what: "renews" + s.answered(op), alone: op.Outcome == history.Done, weight: helpful}
 	if op.Outcome == history.Done {
 		r.at, r.what = op.Return, "renews"+t.lease(op.Return).words()

@@ -113,7 +113,7 @@ func (s *story) actor() string {
 }
 
 // answeredAt returns the operation of a holder whose answer is the event of the finding, or nil.
-func (s *story) answeredAt(t *tenure) *history.Op {
+func (s *story) answeredAt(t *holder) *history.Op {
 	i := slices.IndexFunc(t.session.Ops, func(op history.Op) bool { return op.Return >= 0 && op.Return == s.h.Position(s.finding.Event) })
 	if i < 0 {
 		return nil
@@ -205,7 +205,7 @@ func (s *story) whyDoubleGrant() string {
 }
 
 // renewedAt returns the holder whose renewal was answered with ok at a position, or nil.
-func (s *story) renewedAt(pos int) *tenure {
+func (s *story) renewedAt(pos int) *holder {
 	for _, t := range s.holders() {
 		for _, op := range t.session.Ops {
 			if op.F == history.Renew && op.Outcome == history.Done && op.Return == pos {

@@ -85,8 +85,8 @@ type story struct {
 	key     string
 	// a held, and then b came; b is nil if the finding concerns one session, and both
 	// are nil if it concerns none.
-	a, b  *tenure
-	waits *tenure // the one that was overtaken, if any
+	a, b  *holder
+	waits *holder // the one that was overtaken, if any
 	// together: a had not released when b was granted the lock. Without it the finding is about an answer, such as a
 	// token that fell.
 	together bool
@@ -107,15 +107,15 @@ type story struct {
 
 func newStory(h *history.History, f checker.Finding, judged checker.Report) *story {
 	s := &story{h: h, holds: hold.Find(h, judged.Release == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
-	var concerned []*tenure
+	var concerned []*holder
 	for _, name := range f.Sessions {
 		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
-			concerned = append(concerned, newTenure(s.holds, h.Sessions[i]))
+			concerned = append(concerned, newHolder(s.holds, h.Sessions[i]))
 		}
 	}
-	slices.SortStableFunc(concerned, func(x, y *tenure) int { return x.granted - y.granted })
+	slices.SortStableFunc(concerned, func(x, y *holder) int { return x.granted - y.granted })
 	if f.Rule == overtakenRule {
-		concerned = slices.DeleteFunc(concerned, func(t *tenure) bool {
+		concerned = slices.DeleteFunc(concerned, func(t *holder) bool {
 			passed := t.granted != s.meets
 			if passed {
 				s.waits = t
@@ -150,8 +150,8 @@ func newStory(h *history.History, f checker.Finding, judged checker.Report) *sto
 }
 
 // holders are a and b, as far as there are any.
-func (s *story) holders() []*tenure {
-	return slices.DeleteFunc([]*tenure{s.a, s.b}, func(t *tenure) bool { return t == nil })
+func (s *story) holders() []*holder {
+	return slices.DeleteFunc([]*holder{s.a, s.b}, func(t *holder) bool { return t == nil })
 }
 
 // begin is the position of the grant in question.
@@ -179,7 +179,7 @@ func (s *story) end() int {
 
 // late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
 // client that was paused inside its acquire has a lease that is long over.
-func (s *story) late() (late, other *tenure) {
+func (s *story) late() (late, other *holder) {
 	if s.a.believed(s.meets) {
 		return s.b, s.a
 	}

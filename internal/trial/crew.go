@@ -266,7 +266,7 @@ func (c *crew) served(n int) bool {
 	})
 }
 
-// Holders returns the current tenures, oldest first.
+// Holders returns the current holds, oldest first.
 func (c *crew) Holders() []workloads.Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -216,7 +216,7 @@ func (d *draw) script(calm bool) Script {
 	for range 1 + d.IntN(3) {
 		a := d.acquire(calm)
 		script = append(script, a)
-		script = append(script, d.tenure(a, calm, 0)...)
+		script = append(script, d.hold(a, calm, 0)...)
 	}
 	return script
 }
@@ -248,8 +248,8 @@ func (d *draw) acquire(calm bool) Step {
 	return a
 }
 
-// tenure draws the steps under an acquire, including inner holds.
-func (d *draw) tenure(a Step, calm bool, depth int) []Step {
+// hold draws the steps under an acquire, including inner holds.
+func (d *draw) hold(a Step, calm bool, depth int) []Step {
 	var steps []Step
 	add := func(do Verb, aside int) {
 		s := Step{Do: do, Of: a.ID, After: d.some(d.unit), Aside: d.chance(aside), Fate: d.fate(calm), TTL: d.ttl(), Fenced: d.chance(50) || d.lock.Careless}
@@ -270,7 +270,7 @@ func (d *draw) tenure(a Step, calm bool, depth int) []Step {
 			inner := d.acquire(calm)
 			inner.Aside = d.chance(15)
 			steps = append(steps, inner)
-			steps = append(steps, d.tenure(inner, calm, depth+1)...)
+			steps = append(steps, d.hold(inner, calm, depth+1)...)
 		case n < 87:
 			add(Alarm, 0)
 		case n < 90:

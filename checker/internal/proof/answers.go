@@ -7,7 +7,7 @@ import (
 
 // answers finds answers to one session that contradict each other.
 func (x *prover) answers() {
-	for _, t := range x.tenures {
+	for _, t := range x.known {
 		var freed, denied []op // releases with ok; operations that were answered "not held"
 		for _, o := range t.ops {
 			switch {
@@ -44,15 +44,15 @@ func (x *prover) answers() {
 
 // cleaned reports whether a service that counts by owner may have taken the release of another session of the owner for
 // the release of this session.
-func (x *prover) cleaned(t *tenure) bool {
-	return slices.ContainsFunc(x.tenures, func(o *tenure) bool {
+func (x *prover) cleaned(t *knowledge) bool {
+	return slices.ContainsFunc(x.known, func(o *knowledge) bool {
 		return o != t && o.owner == t.owner && o.acquire.outcome == maybe && overlap(o.keys, t.keys) &&
 			slices.ContainsFunc(o.ops, func(op op) bool { return op.what == "release" && op.outcome != failed })
 	})
 }
 
 // evicts reports whether the answer "not held" is wrong because nothing can have ended the hold.
-func (x *prover) evicts(t *tenure, no op) bool {
+func (x *prover) evicts(t *knowledge, no op) bool {
 	first := never // the call of the first release, which ends renewals
 	for _, o := range t.ops {
 		if o.what == "release" && o.call < no.answer {
@@ -84,7 +84,7 @@ func (x *prover) tokens() {
 	if !x.is("fenced") {
 		return
 	}
-	x.pairs(func(s, t *tenure) {
+	x.pairs(func(s, t *knowledge) {
 		older, newer := x.h.events[s.granted].number("token"), x.h.events[t.granted].number("token")
 		exclusive := !s.shared && !t.shared
 		switch {
@@ -100,12 +100,12 @@ func (x *prover) tokens() {
 
 // refusals finds strict refusals of one key at a time at which no session can have held it.
 func (x *prover) refusals() {
-	for _, t := range x.tenures {
+	for _, t := range x.known {
 		if t.acquire.outcome != failed || len(t.keys) != 1 || !x.h.events[t.acquire.answer].has("strict") || x.faulty(t.acquire.answer) {
 			continue
 		}
 		held := false
-		for _, s := range x.tenures {
+		for _, s := range x.known {
 			if s == t || !overlap(s.keys, t.keys) || !x.may(s, t.acquire.call, t.acquire.answer) {
 				continue
 			}
@@ -119,7 +119,7 @@ func (x *prover) refusals() {
 
 // bars reports whether the hold of one session is a reason to refuse another session. A lock that is not reentrant also
 // refuses the same owner, and a read hold excludes a writer of the same owner.
-func (x *prover) bars(s, t *tenure) bool {
+func (x *prover) bars(s, t *knowledge) bool {
 	if s.owner == t.owner && x.is("reentrant") {
 		return s.shared && !t.shared
 	}
@@ -135,7 +135,7 @@ func (x *prover) faulty(p int) bool {
 
 // may reports whether a session can have held at some time between two positions. Only an answer shows that it did not,
 // because a server may keep a lease for longer.
-func (x *prover) may(s *tenure, from, to int) bool {
+func (x *prover) may(s *knowledge, from, to int) bool {
 	if s.acquire.outcome == failed || s.acquire.call > to {
 		return false
 	}
@@ -157,7 +157,7 @@ func (x *prover) may(s *tenure, from, to int) bool {
 }
 
 // unborn reports whether a refused release shows that the acquire had not taken effect by then.
-func (x *prover) unborn(s *tenure, no op) bool {
+func (x *prover) unborn(s *knowledge, no op) bool {
 	if x.h.events[no.answer].error != "not-held" || x.h.header.Claims.Renewed || s.died >= 0 {
 		return false
 	}
@@ -183,7 +183,7 @@ func (x *prover) counters() {
 		owner string
 	}
 	accepted := map[string][]taken{} // by resource that checks tokens
-	for _, t := range x.tenures {
+	for _, t := range x.known {
 		for _, o := range t.ops {
 			if o.what != "write" || o.outcome != done {
 				continue
@@ -216,7 +216,7 @@ func (x *prover) counters() {
 // stale finds writes that came after the write of a session that requested the lock when the writer already had it. A
 // resource that checks tokens refuses older tokens.
 func (x *prover) stale() {
-	x.pairs(func(s, t *tenure) {
+	x.pairs(func(s, t *knowledge) {
 		if !x.alone(s) { // the owner may have another session
 			return
 		}
@@ -237,7 +237,7 @@ func (x *prover) stale() {
 
 // counts reports whether the value of a write is the last read of the session plus one. Otherwise the resource is not a
 // counter.
-func (x *prover) counts(t *tenure, write op) bool {
+func (x *prover) counts(t *knowledge, write op) bool {
 	read := int64(-2)
 	for _, o := range t.ops {
 		if o.what == "read" && o.outcome == done && o.answer < write.call {
@@ -258,7 +258,7 @@ func (x *prover) probes() {
 		if name == "" || !ok || x.faulty(p) {
 			continue
 		}
-		for _, t := range x.tenures {
+		for _, t := range x.known {
 			moving := slices.ContainsFunc(t.ops, func(o op) bool {
 				return o.what == "renew" && o.call < p && (o.answer < 0 || o.answer > p)
 			})

@@ -1,9 +1,9 @@
 package proof
 
 // pairs calls f for each two granted sessions that conflict. The first argument is the session that was granted first.
-func (x *prover) pairs(f func(s, t *tenure)) {
-	for _, s := range x.tenures {
-		for _, t := range x.tenures {
+func (x *prover) pairs(f func(s, t *knowledge)) {
+	for _, s := range x.known {
+		for _, t := range x.known {
 			if s.granted >= 0 && s.granted < t.granted && conflicts(s, t) {
 				f(s, t)
 			}
@@ -13,7 +13,7 @@ func (x *prover) pairs(f func(s, t *tenure)) {
 
 // beliefs finds sessions that conflict and counted on the lock at the same time with good reason.
 func (x *prover) beliefs() {
-	x.pairs(func(s, t *tenure) {
+	x.pairs(func(s, t *knowledge) {
 		for p := t.granted; p < len(x.h.events); p++ {
 			if s.believes(p) && t.believes(p) {
 				class := "double-grant"
@@ -30,7 +30,7 @@ func (x *prover) beliefs() {
 // works finds a session that was granted the lock and may count on it, while another session shows that it still works.
 // Whether the other session may count on the lock decides the class.
 func (x *prover) works() {
-	shown := func(s, t *tenure) {
+	shown := func(s, t *knowledge) {
 		for _, p := range s.signs() {
 			if s.granted < p && p < s.claim && t.granted < p && t.believes(p) {
 				x.prove("worked on", "", "%s worked at %d, and %s might", s.name, p, t.name)
@@ -38,7 +38,7 @@ func (x *prover) works() {
 			}
 		}
 	}
-	x.pairs(func(s, t *tenure) {
+	x.pairs(func(s, t *knowledge) {
 		shown(s, t)
 		shown(t, s)
 	})
@@ -47,7 +47,7 @@ func (x *prover) works() {
 // holders finds sessions that conflict and that the server kept at the same time. The time is the later grant, if its
 // answer came within its lease.
 func (x *prover) holders() {
-	x.pairs(func(s, t *tenure) {
+	x.pairs(func(s, t *knowledge) {
 		if p := t.granted; s.certain(p) && t.within(p, slack) {
 			what := "two certain holders"
 			if s.died >= 0 && s.died > s.granted {
@@ -61,7 +61,7 @@ func (x *prover) holders() {
 // unheard finds a release with ok after an acquire with unknown outcome, although other sessions certainly held during
 // the whole release.
 func (x *prover) unheard() {
-	for _, c := range x.tenures {
+	for _, c := range x.known {
 		if c.acquire.outcome != maybe {
 			continue
 		}
@@ -75,10 +75,10 @@ func (x *prover) unheard() {
 }
 
 // barred reports whether others excluded a session at all times between two positions.
-func (x *prover) barred(c *tenure, from, to int) bool {
+func (x *prover) barred(c *knowledge, from, to int) bool {
 	for p := from; p < to; p++ {
 		barred := false
-		for _, t := range x.tenures {
+		for _, t := range x.known {
 			if t == c || !overlap(t.keys, c.keys) || !t.certain(p) || !t.certain(p+1) {
 				continue
 			}

@@ -66,14 +66,14 @@ func Prove(text string) ([]Proof, error) {
 }
 
 type prover struct {
-	h       *history
-	tenures []*tenure
-	struck  int // the position of the first fault other than a short pause of a client
-	proofs  []Proof
+	h      *history
+	known  []*knowledge
+	struck int // the position of the first fault other than a short pause of a client
+	proofs []Proof
 }
 
-// tenure is the knowledge of a session's client.
-type tenure struct {
+// knowledge is what the history shows of a session's client.
+type knowledge struct {
 	*session
 	x       *prover
 	granted int           // position of the grant, or -1
@@ -93,7 +93,7 @@ const (
 func newProver(h *history) *prover {
 	x := &prover{h: h, struck: end}
 	for _, s := range h.sessions {
-		x.tenures = append(x.tenures, x.tenure(s))
+		x.known = append(x.known, x.know(s))
 	}
 	begun := map[string]int{}
 	for p, e := range h.events {
@@ -122,7 +122,7 @@ func newProver(h *history) *prover {
 func (x *prover) short(step string, p int) bool {
 	e := x.h.events[p]
 	lease := never
-	for _, t := range x.tenures {
+	for _, t := range x.known {
 		if t.renewed > 0 {
 			lease = min(lease, t.renewed)
 		}
@@ -143,8 +143,8 @@ func (x *prover) prove(what, class, format string, args ...any) {
 
 func (x *prover) is(word string) bool { return slices.Contains(x.h.header.Model, word) }
 
-func (x *prover) tenure(s *session) *tenure {
-	t := &tenure{session: s, x: x, granted: -1, notice: end, claim: end, confirm: -1}
+func (x *prover) know(s *session) *knowledge {
+	t := &knowledge{session: s, x: x, granted: -1, notice: end, claim: end, confirm: -1}
 	asked := x.h.events[s.acquire.call]
 	t.ttl = asked.span("ttl")
 	if s.acquire.outcome == done {
@@ -160,7 +160,7 @@ func (x *prover) tenure(s *session) *tenure {
 }
 
 // signs returns the positions at which the client acted as the holder.
-func (t *tenure) signs() []int {
+func (t *knowledge) signs() []int {
 	var signs []int
 	for _, o := range t.ops {
 		if o.what == "release" {
@@ -175,7 +175,7 @@ func (t *tenure) signs() []int {
 }
 
 // last returns the latest sign before a position, or the grant.
-func (t *tenure) last(p int) int {
+func (t *knowledge) last(p int) int {
 	last := t.granted
 	for _, sign := range t.signs() {
 		if sign < p {
@@ -187,7 +187,7 @@ func (t *tenure) last(p int) int {
 
 // ends computes the position at which the client stops to count on the lock, and the position up to which the server
 // certainly kept the hold.
-func (t *tenure) ends() {
+func (t *knowledge) ends() {
 	x := t.x
 	returned, worked := end, end // the first answer to a release; the call of the first release with ok
 	released := end              // the call of the first release; later calls confirm nothing
@@ -255,14 +255,14 @@ func (t *tenure) ends() {
 }
 
 // alone reports whether the session's owner has no other session on its keys.
-func (x *prover) alone(t *tenure) bool {
+func (x *prover) alone(t *knowledge) bool {
 	return !slices.ContainsFunc(x.h.sessions, func(o *session) bool {
 		return o != t.session && o.owner == t.owner && overlap(o.keys, t.keys)
 	})
 }
 
 // leaseEnd returns the earliest end of the lease, with the renewals that were called by a position.
-func (t *tenure) leaseEnd(p int) time.Duration {
+func (t *knowledge) leaseEnd(p int) time.Duration {
 	if t.ttl == 0 {
 		return never
 	}
@@ -300,7 +300,7 @@ func (t *tenure) leaseEnd(p int) time.Duration {
 }
 
 // within reports whether the lease lasted from the grant to a position.
-func (t *tenure) within(p int, margin time.Duration) bool {
+func (t *knowledge) within(p int, margin time.Duration) bool {
 	for q := t.granted; q <= p; q++ {
 		if e := t.leaseEnd(q); e != never && t.x.time(q)+margin >= e {
 			return false
@@ -312,7 +312,7 @@ func (t *tenure) within(p int, margin time.Duration) bool {
 }
 
 // certain reports whether the session must have held the lock on the server at a position.
-func (t *tenure) certain(p int) bool {
+func (t *knowledge) certain(p int) bool {
 	switch {
 	case t.granted < 0 || p < t.granted:
 		return false
@@ -327,12 +327,12 @@ func (t *tenure) certain(p int) bool {
 }
 
 // believes reports whether the client counts on the lock at a position with good reason.
-func (t *tenure) believes(p int) bool {
+func (t *knowledge) believes(p int) bool {
 	return t.granted >= 0 && t.granted <= p && p < t.claim && t.within(p, 0)
 }
 
 // conflicts reports whether two sessions cannot hold together.
-func conflicts(s, t *tenure) bool {
+func conflicts(s, t *knowledge) bool {
 	return s != t && s.owner != t.owner && overlap(s.keys, t.keys) && (!s.shared || !t.shared)
 }
 

@@ -17,9 +17,9 @@ func (x *prover) queue() {
 			continue
 		}
 		name := e.field["queued"]
-		for _, w := range x.tenures {
+		for _, w := range x.known {
 			if w.name == name && !x.hampered(w) {
-				for _, u := range x.tenures {
+				for _, u := range x.known {
 					if x.overtakes(u, w, p) {
 						x.prove("overtaken", "", "%s was seen waiting at %d, and %s was granted it at %d", w.name, p, u.name, u.granted)
 					}
@@ -30,14 +30,14 @@ func (x *prover) queue() {
 }
 
 // hampered reports whether a fault hit the client of a waiter.
-func (x *prover) hampered(w *tenure) bool {
+func (x *prover) hampered(w *knowledge) bool {
 	return w.died >= 0 || slices.ContainsFunc(x.h.events, func(e event) bool { return e.who == "nemesis" })
 }
 
 // overtakes reports whether u, which asked after w was seen waiting, was granted the lock while w
 // must still have waited.
-func (x *prover) overtakes(u, w *tenure, seen int) bool {
-	enters := slices.ContainsFunc(x.tenures, func(o *tenure) bool { return o != u && o.owner == u.owner })
+func (x *prover) overtakes(u, w *knowledge, seen int) bool {
+	enters := slices.ContainsFunc(x.known, func(o *knowledge) bool { return o != u && o.owner == u.owner })
 	if u.granted < 0 || u.acquire.call < seen || u.shared || w.shared || enters || !conflicts(u, w) {
 		return false
 	}
@@ -55,7 +55,7 @@ func (x *prover) overtakes(u, w *tenure, seen int) bool {
 }
 
 // over returns the position from which a session cannot hold any more, or end.
-func (t *tenure) over() int {
+func (t *knowledge) over() int {
 	p := end
 	for _, o := range t.ops {
 		if o.what == "release" && o.outcome == done {
@@ -73,13 +73,13 @@ func (t *tenure) over() int {
 // excused, because it may have had no connection.
 func (x *prover) wakes() {
 	from, to := x.quiet()
-	for _, w := range x.tenures {
+	for _, w := range x.known {
 		asked := x.h.events[w.acquire.call]
 		if from < 0 || w.granted < 0 || asked.span("wait") == 0 || asked.span("ttl") == 0 || w.acquire.call < from || w.granted > to {
 			continue
 		}
 		free := w.acquire.call
-		for _, t := range x.tenures {
+		for _, t := range x.known {
 			if t != w && overlap(t.keys, w.keys) && t.acquire.call < w.granted && !x.expired(t, w.acquire.call) {
 				free = max(free, t.over())
 			}
@@ -152,7 +152,7 @@ func (x *prover) progress() {
 		return
 	}
 	refused := map[string][]int{}
-	for _, t := range x.tenures {
+	for _, t := range x.known {
 		p := t.acquire.answer
 		key := t.keys[0]
 		switch {
@@ -169,7 +169,7 @@ func (x *prover) progress() {
 	}
 	for key, at := range refused {
 		free := true
-		for _, t := range x.tenures {
+		for _, t := range x.known {
 			if t.keys[0] == key && t.over() > from && !x.expired(t, at[0]) {
 				free = false
 			}
@@ -180,18 +180,18 @@ func (x *prover) progress() {
 	}
 }
 
-// expired reports whether the lease of a tenure ended well before a position. An owner that enters
+// expired reports whether the lease of a session ended well before a position. An owner that enters
 // again may move the end of its whole lease, both when it enters and when it releases.
-func (x *prover) expired(t *tenure, p int) bool {
-	return !slices.ContainsFunc(x.tenures, func(u *tenure) bool {
+func (x *prover) expired(t *knowledge, p int) bool {
+	return !slices.ContainsFunc(x.known, func(u *knowledge) bool {
 		return u.owner == t.owner && u.keys[0] == t.keys[0] && u.acquire.outcome != failed && u.acquire.call < p && !x.ranOut(u, p)
 	})
 }
 
-// ranOut reports whether the requested lease of a tenure ended well before a position. A fault may delay a
+// ranOut reports whether the requested lease of a session ended well before a position. A fault may delay a
 // request with unknown outcome until long after its client gave up, and a library may renew a lease for longer
 // than the session says.
-func (x *prover) ranOut(t *tenure, p int) bool {
+func (x *prover) ranOut(t *knowledge, p int) bool {
 	struck := slices.ContainsFunc(x.h.events[:p], func(e event) bool { return e.who == "nemesis" })
 	unclear := func(o op) bool { return o.answer < 0 || o.outcome == maybe && struck }
 	if t.ttl == 0 || t.renewed > 0 || unclear(t.acquire) {

@@ -108,7 +108,7 @@ func (s *Script) Probe(at int, f history.Fact) {
 	s.Add(e)
 }
 
-// Work is a whole tenure: granted, one read, one write, released.
+// Work is a whole hold: granted, one read, one write, released.
 func (s *Script) Work(at, c int, session, k string, from int64) {
 	s.Granted(at, c, session, k)
 	s.Reads(at+2, c, session, from)
