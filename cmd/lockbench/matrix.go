@@ -159,7 +159,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	places, err := f.places(c, o, chosen, planned)
+	runners, err := f.runners(c, o, chosen, planned)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	say(line)
 	say("continue after an interruption with: " + m.Resume())
 	failed := m.Run(c.Context(), campaign.Work{
-		Chosen: chosen, Places: places, Budget: f.budget, Say: say,
+		Chosen: chosen, Worlds: runners, Budget: f.budget, Say: say,
 	})
 	if m.Shard.N == 0 || failed != nil {
 		return endCampaign(c, m, failed)
@@ -322,12 +322,12 @@ func (f *matrixFlags) names() ([]string, error) {
 	return all, nil
 }
 
-// places finds the worlds, and puts their names and descriptions into the plan, where a world may be called auto. A world
+// runners finds the worlds, and puts their names and descriptions into the plan, where a world may be called auto. A world
 // that cannot be used is reported as missing, unless it is the only one.
-func (f *matrixFlags) places(
+func (f *matrixFlags) runners(
 	c *cobra.Command, o run.WorldOptions, chosen campaign.Choices, planned []campaign.World,
-) (map[string]campaign.Place, error) {
-	places := map[string]campaign.Place{}
+) (map[string]campaign.Runner, error) {
+	runners := map[string]campaign.Runner{}
 	for i := range planned {
 		p := &planned[i]
 		w, passed, err := run.Pick(c.Context(), p.World, o)
@@ -335,20 +335,20 @@ func (f *matrixFlags) places(
 		case err != nil && len(planned) == 1:
 			return nil, err
 		case err != nil:
-			places[p.World] = campaign.Place{Missing: err.Error()}
+			runners[p.World] = campaign.Runner{Missing: err.Error()}
 			w, _ = run.Find(p.World)
 		default:
 			for _, not := range passed {
 				sayTo(c.OutOrStdout())(fmt.Sprintf("(not %s: %v)", not.World, not.Err))
 			}
 			p.World, p.About = w.Name(), w.About()
-			places[p.World] = campaign.Place{Do: chosen.Doing(w, f.given, f.parallel, versionLine())}
+			runners[p.World] = campaign.Runner{Do: chosen.Doing(w, f.given, f.parallel, versionLine())}
 		}
 		if err := chosen.Fit(w); err != nil {
 			return nil, err
 		}
 	}
-	return places, nil
+	return runners, nil
 }
 
 // shardOf parses --shard I/N.

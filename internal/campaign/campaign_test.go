@@ -67,7 +67,7 @@ func begin(t *testing.T, s Settings, all Choices) *Campaign {
 
 // work returns the work of a campaign in world sim.
 func work(all Choices, do Do) Work {
-	return Work{Chosen: all, Places: map[string]Place{"sim": {Do: do}}}
+	return Work{Chosen: all, Worlds: map[string]Runner{"sim": {Do: do}}}
 }
 
 // again reads the campaign in a folder and runs it.

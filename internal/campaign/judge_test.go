@@ -108,7 +108,7 @@ func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, 
 	}
 	return c, c.Run(t.Context(), Work{
 		Chosen: plan("failover", "steady", "flapping", "cluster"), Budget: budget, now: func() time.Time { return s.clock },
-		Places: map[string]Place{"sim": {Do: s.do}, "local": {Do: s.do}, "docker": {Do: s.do, Missing: s.away}},
+		Worlds: map[string]Runner{"sim": {Do: s.do}, "local": {Do: s.do}, "docker": {Do: s.do, Missing: s.away}},
 	})
 }
 

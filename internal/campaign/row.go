@@ -19,15 +19,15 @@ import (
 	"lockbench/internal/stats"
 )
 
-// shelf caches the complete runs of a campaign. It reads each result once and keeps one finding of each kind.
-type shelf struct {
+// results caches the complete runs of a campaign. It reads each result once and keeps one finding of each kind.
+type results struct {
 	dir  string
 	read map[string]*report.Result // by folder
 }
 
-func newShelf(dir string) *shelf { return &shelf{dir: dir, read: map[string]*report.Result{}} }
+func newResults(dir string) *results { return &results{dir: dir, read: map[string]*report.Result{}} }
 
-func (s *shelf) result(folder string) (*report.Result, error) {
+func (s *results) result(folder string) (*report.Result, error) {
 	if r, ok := s.read[folder]; ok {
 		return r, nil
 	}
@@ -48,7 +48,7 @@ func (s *shelf) result(folder string) (*report.Result, error) {
 
 // complete returns the complete runs of a scenario in a world, ordered by seed. There is one run of each seed, even if a
 // folder was copied twice: the last one in which the harness did not fail.
-func (s *shelf) complete(world, scenario string) ([]Ran, error) {
+func (s *results) complete(world, scenario string) ([]Ran, error) {
 	folder := path.Join(world, report.FolderName(scenario))
 	entries, err := os.ReadDir(filepath.Join(s.dir, filepath.FromSlash(folder)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,9 +111,9 @@ func (c *Campaign) Finish(chosen Choices) (err error) {
 			return err
 		}
 	}
-	shelf := newShelf(c.Dir)
+	done := newResults(c.Dir)
 	for i := range c.Worlds {
-		if err := c.collect(&c.Worlds[i], shelf, chosen, ""); err != nil {
+		if err := c.collect(&c.Worlds[i], done, chosen, ""); err != nil {
 			return err
 		}
 	}
@@ -121,10 +121,10 @@ func (c *Campaign) Finish(chosen Choices) (err error) {
 }
 
 // collect collects the runs of a world. why is the reason for missing runs.
-func (c *Campaign) collect(w *World, shelf *shelf, chosen Choices, why string) error {
+func (c *Campaign) collect(w *World, done *results, chosen Choices, why string) error {
 	for i := range w.Rows {
 		r := &w.Rows[i]
-		ran, err := shelf.complete(w.World, r.Scenario)
+		ran, err := done.complete(w.World, r.Scenario)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 // Do does one run. It makes its folder in out.
 type Do func(ctx context.Context, r Run, out string) error
 
-// Place is a usable world, or the reason why it cannot be used; then Do is nil.
-type Place struct {
+// Runner is a usable world, or the reason why it cannot be used; then Do is nil.
+type Runner struct {
 	Do      Do
 	Missing string
 }
@@ -25,7 +25,7 @@ type Place struct {
 // Work describes how to run a campaign.
 type Work struct {
 	Chosen Choices
-	Places map[string]Place // by the names of the worlds
+	Worlds map[string]Runner // by the names of the worlds
 	// Budget limits the time; 0: unlimited. The worlds share the remaining time evenly, in order. A run starts only if it
 	// fits by the duration of earlier runs of its scenario.
 	Budget time.Duration
@@ -45,49 +45,49 @@ func (c *Campaign) Run(ctx context.Context, w Work) error {
 	c.FiguresOnly = false // it has runs from now on
 	ready := 0
 	for i := range c.Worlds {
-		if w.Places[c.Worlds[i].World].Missing == "" {
+		if w.Worlds[c.Worlds[i].World].Missing == "" {
 			ready++
 		}
 	}
-	shelf := newShelf(c.Dir)
+	done := newResults(c.Dir)
 	left := w.Budget
 	var failures []error
 	for i := range c.Worlds {
-		t := turn{Campaign: c, world: &c.Worlds[i], shelf: shelf, work: w, begun: w.now()}
-		place := w.Places[t.world.World]
-		t.world.Missing = place.Missing
-		if place.Missing != "" {
+		t := inWorld{Campaign: c, world: &c.Worlds[i], results: done, work: w, begun: w.now()}
+		runner := w.Worlds[t.world.World]
+		t.world.Missing = runner.Missing
+		if runner.Missing != "" {
 			said := "not run"
 			if t.world.ran() > 0 {
 				said = "not continued"
 			}
-			w.Say(fmt.Sprintf("world %s: %s: %s", t.world.World, said, place.Missing))
-			t.why = place.Missing
+			w.Say(fmt.Sprintf("world %s: %s: %s", t.world.World, said, runner.Missing))
+			t.why = runner.Missing
 		} else {
 			t.budget = left / time.Duration(ready)
 			ready--
-			if err := t.run(ctx, place.Do); err != nil {
+			if err := t.run(ctx, runner.Do); err != nil {
 				failures = append(failures, fmt.Errorf("world %s: %w", t.world.World, err))
 			}
 			left -= w.now().Sub(t.begun)
 		}
-		if err := c.collect(t.world, shelf, w.Chosen, t.why); err != nil {
+		if err := c.collect(t.world, done, w.Chosen, t.why); err != nil {
 			return err
 		}
 	}
 	return errors.Join(errors.Join(failures...), c.write())
 }
 
-// turn is the part of one world in a campaign that runs.
-type turn struct {
+// inWorld is the part of one world in a campaign that runs.
+type inWorld struct {
 	*Campaign
 	world    *World
-	shelf    *shelf
+	results  *results
 	work     Work
 	budget   time.Duration // of this world, if there is one
 	begun    time.Time
 	ran      [][]Ran         // the complete runs of each row
-	failed   map[string]bool // the folders of runs in which the harness failed before this turn
+	failed   map[string]bool // the folders of runs in which the harness failed before this campaign ran
 	pace     run.Pace
 	why      string // the reason for runs that are missing at the end
 	failures []error
@@ -101,7 +101,7 @@ type job struct {
 
 // run goes round by round: each scenario once, then each again with the next seed. A run in which the harness failed is
 // repeated once each time the campaign continues, and its folder remains.
-func (t *turn) run(ctx context.Context, do Do) error {
+func (t *inWorld) run(ctx context.Context, do Do) error {
 	t.failed, t.ran = map[string]bool{}, make([][]Ran, len(t.world.Rows))
 	for i := range t.world.Rows {
 		if err := t.read(i); err != nil {
@@ -123,20 +123,20 @@ func (t *turn) run(ctx context.Context, do Do) error {
 	err := errors.Join(t.failures...)
 	switch {
 	case ctx.Err() != nil:
-		t.why = "the matrix was stopped before its turn"
+		t.why = "the matrix was stopped before this world"
 	case t.why == "" && err != nil:
 		t.why = "a run failed: " + report.OneLine(err.Error())
 	}
 	return err
 }
 
-func (t *turn) read(row int) (err error) {
-	t.ran[row], err = t.shelf.complete(t.world.World, t.world.Rows[row].Scenario)
+func (t *inWorld) read(row int) (err error) {
+	t.ran[row], err = t.results.complete(t.world.World, t.world.Rows[row].Scenario)
 	return err
 }
 
 // jobs yields the missing runs. It ends after a round without wanted runs, or when the budget is spent.
-func (t *turn) jobs(yield func(job) bool) {
+func (t *inWorld) jobs(yield func(job) bool) {
 	for round, more := 0, true; more && t.why == ""; round++ {
 		more = false
 		for i := range t.world.Rows {
@@ -153,7 +153,7 @@ func (t *turn) jobs(yield func(job) bool) {
 				longest = max(longest, x.took())
 			}
 			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < longest) {
-				t.why = fmt.Sprintf("the budget of %s was spent before its turn", t.work.Budget)
+				t.why = fmt.Sprintf("the budget of %s was spent before this world", t.work.Budget)
 				continue // a shorter one may still fit
 			}
 			if t.Episodes > 0 {
@@ -168,7 +168,7 @@ func (t *turn) jobs(yield func(job) bool) {
 
 // wants reports whether a row has a run in a round. If the world can run no lock with servers, one run is enough to know
 // that.
-func (t *turn) wants(row, round int) bool {
+func (t *inWorld) wants(row, round int) bool {
 	p := t.world.Rows[row].Part
 	switch {
 	case round == 0:
@@ -182,12 +182,12 @@ func (t *turn) wants(row, round int) bool {
 }
 
 // done reports whether a run of this campaign is complete.
-func (t *turn) done(row, round int) bool {
+func (t *inWorld) done(row, round int) bool {
 	x := t.find(row, round)
 	return x != nil && !t.failed[x.Dir]
 }
 
-func (t *turn) find(row, round int) *Ran {
+func (t *inWorld) find(row, round int) *Ran {
 	i := slices.IndexFunc(t.ran[row], func(x Ran) bool { return x.Seed == t.Seed+uint64(round) })
 	if i < 0 {
 		return nil
@@ -195,7 +195,7 @@ func (t *turn) find(row, round int) *Ran {
 	return &t.ran[row][i]
 }
 
-func (t *turn) do(ctx context.Context, j job, do Do) error {
+func (t *inWorld) do(ctx context.Context, j job, do Do) error {
 	if x := t.find(j.row, j.round); x != nil {
 		t.say(fmt.Sprintf("the harness failed in %s, so the run is repeated", x.Dir))
 	}
@@ -216,14 +216,14 @@ func (t *turn) do(ctx context.Context, j job, do Do) error {
 	return t.tell(j, x, t.work.now().Sub(before))
 }
 
-func (t *turn) gone() time.Duration { return t.work.now().Sub(t.begun) }
+func (t *inWorld) gone() time.Duration { return t.work.now().Sub(t.begun) }
 
-func (t *turn) say(line string) {
+func (t *inWorld) say(line string) {
 	t.work.Say(fmt.Sprintf("%s %s  %s", t.world.World, report.Clock(t.gone()), line))
 }
 
 // tell reports the result of a run, its duration, and an estimate for the rest of the world's turn.
-func (t *turn) tell(j job, x *Ran, took time.Duration) error {
+func (t *inWorld) tell(j job, x *Ran, took time.Duration) error {
 	s, err := t.work.Chosen.scenario(j.Scenario)
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (t *turn) tell(j job, x *Ran, took time.Duration) error {
 }
 
 // left estimates the duration of the rest of the world's turn.
-func (t *turn) left(after job) time.Duration {
+func (t *inWorld) left(after job) time.Duration {
 	jobs, open := 0, false
 	for i := range t.world.Rows {
 		p := t.world.Rows[i].Part

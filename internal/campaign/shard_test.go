@@ -32,7 +32,7 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 		done = append(done, r.ID())
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) { x.World = r.World })
 	}
-	return c, Work{Chosen: all, Places: map[string]Place{"sim": {Do: do}, "local": {Do: do}}}, &done
+	return c, Work{Chosen: all, Worlds: map[string]Runner{"sim": {Do: do}, "local": {Do: do}}}, &done
 }
 
 // For any number of shards, each run is in exactly one.

@@ -42,7 +42,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		}
 		return page.WriteTo(b.Dir)
 	}
-	if err := c.Run(t.Context(), campaign.Work{Places: map[string]campaign.Place{"sim": {Do: run}}}); err == nil {
+	if err := c.Run(t.Context(), campaign.Work{Worlds: map[string]campaign.Runner{"sim": {Do: run}}}); err == nil {
 		t.Fatal("one of the two rows fails, and no error says so")
 	}
 	b := page.OpenBrowser(t)
