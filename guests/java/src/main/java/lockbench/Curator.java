@@ -22,6 +22,7 @@ public final class Curator implements Guest.Library {
     private final Map<String, String> options;
     private final String call;
     private final Map<Integer, CuratorFramework> clients = new HashMap<>();
+    private final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
     private final Set<Attempt> attempts = ConcurrentHashMap.newKeySet();
     private String servers;
 
@@ -102,7 +103,7 @@ public final class Curator implements Guest.Library {
         clients.values().forEach(CuratorFramework::close);
     }
 
-    /** Attempt is a mutex of its own, as in Curator's documentation: it is used by one thread. */
+    /** Attempt uses the mutex of its key, which all threads share: it belongs to a thread, which may enter again. */
     private final class Attempt implements Guest.Lock {
         private final Guest.Ask ask;
         private final int session;
@@ -114,7 +115,8 @@ public final class Curator implements Guest.Library {
             this.ask = ask;
             session = ask.ttl > 0 ? (int) ask.ttl : millis("session", "2s");
             client = client(session);
-            mutex = new InterProcessMutex(client, "/curator-" + ask.keys.get(0).replace("/", "%2F"));
+            String path = "/curator-" + ask.keys.get(0).replace("/", "%2F");
+            mutex = mutexes.computeIfAbsent(session + path, of -> new InterProcessMutex(client, path));
         }
 
         // adds curator: without a connection all locks count as lost, as Curator advises (listener=on)
