@@ -156,7 +156,11 @@ func (o SetOptions) search(ctx context.Context) (search.Sets, error) {
 	x := search.Sets{
 		Size: max(o.Faults, 1), Rounds: max(o.Rounds, 1), Budget: cmp.Or(o.Budget, 30*time.Second), Without: o.Without, Accept: o.Accept,
 	}
-	s, err := scenarios.Read("small-run", []byte(search.SmallRun))
+	text, err := search.SmallRun("counter")
+	if err != nil {
+		return x, err
+	}
+	s, err := scenarios.Read("small-run", []byte(text))
 	if o.Scenario != "" {
 		s, err = scenarios.Load(o.Scenario)
 	}

@@ -52,7 +52,6 @@ var blocks = []block{
 	{"../README.md", "few", fewSmallestRows},
 	{"smallest-sets.md", "smallest", smallestRows},
 	{"smallest-sets.md", "shown", mutantSetRows},
-	{"smallest-sets.md", "otherwork", otherWorkRows},
 	{"smallest-sets.md", "growth", growthRows},
 	{"smallest-sets.md", "seeds", seedRows},
 	{"findings/README.md", "programs", programRows},

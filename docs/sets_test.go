@@ -3,7 +3,9 @@ package docs
 import (
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +18,8 @@ import (
 
 // setCount is a row of results/sets.csv.
 type setCount struct {
-	lock, kind, shows          string
-	faults, sets, count, after int
+	lock, workload, kind, shows string
+	faults, sets, count, after  int
 }
 
 // setCounts reads results/sets.csv, by lock.
@@ -29,7 +31,10 @@ func setCounts(t *testing.T) map[string][]setCount {
 			v, _ := strconv.Atoi(r[column]) // empty: 0
 			return v
 		}
-		all[r[0]] = append(all[r[0]], setCount{lock: r[0], faults: n(2), sets: n(3), kind: r[6], shows: r[7], count: n(8), after: n(9)})
+		lock, _, _ := strings.Cut(r[0], "/") // without options
+		all[lock] = append(all[lock], setCount{
+			lock: r[0], workload: r[1], faults: n(3), sets: n(4), kind: r[7], shows: r[8], count: n(9), after: n(10),
+		})
 	}
 	return all
 }
@@ -82,7 +87,7 @@ func smallestOf(t *testing.T, harms []harm, only ...string) string {
 	}
 	var rows [][]string
 	for _, l := range catalog.All() {
-		counts := all[l.Name]
+		counts := slices.DeleteFunc(all[l.Name], func(c setCount) bool { return c.workload != "counter" })
 		if len(counts) == 0 || l.Wrong != nil || len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
@@ -126,66 +131,84 @@ func mutantSetRows(t *testing.T) string {
 	all := setCounts(t)
 	var rows [][]string
 	for _, m := range mutants.All() {
-		counts := all[m.Name]
-		if len(counts) == 0 {
-			continue
-		}
 		original, _, _ := strings.Cut(m.Original, "/")
-		sets := 0
-		var shown *setCount
-		for i, c := range counts {
-			if c.kind == "" && c.shows == "" {
-				sets += c.sets
-			}
-			same := func(o setCount) bool { return o.faults == c.faults && o.kind == c.kind && o.shows == c.shows }
-			// Mutants grant late answers that set-nx refuses, which is not the mistake.
-			late := c.shows == "granted-dead" && m.Class != "granted-dead"
-			if c.shows != "" && !late && !slices.ContainsFunc(all[original], same) && (shown == nil || sooner(c, *shown, m.Class)) {
-				shown = &counts[i]
-			}
-		}
 		row := []string{"`" + m.Name + "`", "`" + original + "`"}
-		switch {
+		switch shown := shownBy(m, all[m.Name], all[original]); {
 		case shown == nil:
-			row = append(row, "> 1", unreached[m.Name], strconv.Itoa(sets))
+			row = append(row, "", "> 1", unreached[m.Name], strconv.Itoa(triedOf(all[m.Name])))
 		case shown.faults == 0:
-			row = append(row, "0", shown.shows, strconv.Itoa(shown.after))
+			row = append(row, shown.workload, "0", shown.shows, strconv.Itoa(shown.after))
 		default:
-			row = append(row, strconv.Itoa(shown.faults), shown.shows+" by `"+shown.kind+"`", strconv.Itoa(shown.after))
+			row = append(row, shown.workload, strconv.Itoa(shown.faults), shown.shows+" by `"+shown.kind+"`", strconv.Itoa(shown.after))
 		}
 		rows = append(rows, row)
 	}
-	return table([]string{"mutant", "original", "faults", "shows", "sets tried until then"}, rows)
+	return table([]string{"mutant", "original", "workload", "faults", "shows", "sets tried until then"}, rows)
+}
+
+// shownBy returns the smallest set that shows a mutant and does not show its original, or nil.
+func shownBy(m mutants.Mutant, counts, original []setCount) (shown *setCount) {
+	for i, c := range counts {
+		same := func(o setCount) bool {
+			return o.workload == c.workload && o.faults == c.faults && anyServer(o.kind) == anyServer(c.kind) && o.shows == c.shows
+		}
+		// Mutants grant late answers that set-nx refuses, which is not the mistake.
+		late := c.shows == "granted-dead" && m.Class != "granted-dead"
+		if c.shows != "" && !late && !slices.ContainsFunc(original, same) && (shown == nil || sooner(c, *shown, m.Class)) {
+			shown = &counts[i]
+		}
+	}
+	return shown
+}
+
+// anyServer leaves the server out of a kind, because a mutant may have other servers than its original.
+func anyServer(kind string) string { return serverName.ReplaceAllString(kind, "a server") }
+
+var serverName = regexp.MustCompile(`redis-\d+`)
+
+// triedOf returns how many sets were tried.
+func triedOf(counts []setCount) (sets int) {
+	for _, c := range counts {
+		if c.kind == "" && c.shows == "" {
+			sets += c.sets
+		}
+	}
+	return sets
+}
+
+// Each mutant was tried, and each that no single fault shows has a reason.
+func TestMutantsHaveASetOrAReason(t *testing.T) {
+	all, reasons := setCounts(t), maps.Clone(unreached)
+	for _, m := range mutants.All() {
+		original, _, _ := strings.Cut(m.Original, "/")
+		shown, why := shownBy(m, all[m.Name], all[original]) != nil, unreached[m.Name]
+		switch {
+		case len(all[m.Name]) == 0:
+			t.Errorf("%s was not tried", m.Name)
+		case shown == (why != ""):
+			t.Errorf("%s: shown %v, reason %q; want one of them", m.Name, shown, why)
+		}
+		delete(reasons, m.Name)
+	}
+	for name := range reasons {
+		t.Errorf("%s has a reason, and is not a mutant", name)
+	}
 }
 
 // unreached are the reasons for which no single fault shows a mutant.
 var unreached = map[string]string{
-	"name-to-the-blank":    "needs a name with a blank",
-	"minute-at-most":       "needs a lease of more than a minute",
-	"release-now-and-then": "needs a fifth release",
-	"taken-but-kept":       "needs a fifth grant",
-	"majority-of-answers":  "needs two masters that do not answer",
-}
-
-// otherWorkRows lists the mutants whose mistake the small run cannot reach.
-func otherWorkRows(t *testing.T) string {
-	all := setCounts(t)
-	by := map[string][]string{}
-	for _, m := range mutants.All() {
-		if len(all[m.Name]) == 0 {
-			by[m.Scenario] = append(by[m.Scenario], "`"+m.Name+"`")
-		}
-	}
-	var names []string
-	for name := range by {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var rows [][]string
-	for _, name := range names {
-		rows = append(rows, []string{"`" + name + "`", strings.Join(by[name], ", ")})
-	}
-	return table([]string{"scenario", "mutants"}, rows)
+	"minute-at-most":          "needs a lease of more than a minute",
+	"release-now-and-then":    "needs a fifth release",
+	"taken-but-kept":          "needs a fifth grant",
+	"token-of-the-last-try":   "needs two threads of a client, and re-entry is what the workload with threads requires",
+	"renewed-after-giving-up": "needs a caller that gives up while its request is on the way",
+	"number-before-lock":      "needs a stop that ends between two holds of the other client; each of the search ends within one",
+	"majority-of-answers":     "needs two masters that do not answer",
+	"downgrade-lets-go":       "needs a writer that becomes a reader, which the draws of the small run do not contain",
+	"downgrade-stays-write":   "needs a writer that becomes a reader, which the draws of the small run do not contain",
+	"renewal-of-nothing":      "needs a try of another client between the end of the lease and the next renewal, which notices it",
+	"unconfirmed-stays":       "needs a replica, and the small run has none",
+	"sends-no-message":        "needs a lease that outlasts the wait; in the small run a waiter tries again when the lease ends",
 }
 
 // growthRows shows how the number of sets grows.

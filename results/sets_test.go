@@ -16,10 +16,10 @@ import (
 )
 
 // sets is the folder of the results of explore --faults.
-var sets = flag.String("sets", "", "take the counts of explore --faults, NAME.json for each lock, from this `folder` into sets.csv")
+var sets = flag.String("sets", "", "take the counts of explore --faults, NAME.json for each lock and workload, from this `folder` into sets.csv")
 
 // setColumns are the columns of sets.csv. A row without a kind is about all sets of a size.
-var setColumns = []string{"Lock", "Rounds", "Faults", "Sets", "NotRun", "Unknown", "Kind", "Shows", "Count", "After", "First"}
+var setColumns = []string{"Lock", "Workload", "Rounds", "Faults", "Sets", "NotRun", "Unknown", "Kind", "Shows", "Count", "After", "First"}
 
 // TestCollectSets writes sets.csv, and checks that it can be read.
 func TestCollectSets(t *testing.T) {
@@ -67,7 +67,7 @@ func setRows(f *search.SetsFound) (rows [][]string) {
 			continue
 		}
 		head := []string{
-			f.Lock, strconv.Itoa(f.Rounds), strconv.Itoa(l.Faults), strconv.Itoa(l.Sets), strconv.Itoa(l.NotRun), strconv.Itoa(l.Unknown),
+			f.Lock, f.Workload, strconv.Itoa(f.Rounds), strconv.Itoa(l.Faults), strconv.Itoa(l.Sets), strconv.Itoa(l.NotRun), strconv.Itoa(l.Unknown),
 		}
 		rows = append(rows, append(slices.Clone(head), "", "", strconv.Itoa(l.Violated), "", ""))
 		for _, kind := range slices.Sorted(maps.Keys(l.Kinds)) {

@@ -23,7 +23,7 @@ import (
 )
 
 func newExploreCommand() *cobra.Command {
-	var lock, seeds, part, out string
+	var lock, workload, seeds, part, out string
 	var all, keep bool
 	var parallel, faults, rounds int
 	var budget time.Duration
@@ -60,14 +60,14 @@ died, 64 wrong usage.`,
 				return err
 			}
 			if c.Flags().Changed("faults") {
-				x, err := sets(c, args, setsFlags{lock, part, faults, rounds, parallel, budget, resume})
+				x, err := sets(c, args, setsFlags{lock, workload, part, faults, rounds, parallel, budget, resume})
 				if err != nil {
 					return err
 				}
 				return exploreSets(c, x, out)
 			}
-			if resume || budget != 0 || part != "" {
-				return usagef("--resume, --budget and --shard are about sets of faults; give --faults, too. To split seeds over machines, give each its own range")
+			if resume || budget != 0 || part != "" || c.Flags().Changed("workload") {
+				return usagef("--workload, --resume, --budget and --shard are about sets of faults; give --faults, too. To split seeds over machines, give each its own range")
 			}
 			if len(args) == 0 {
 				return usagef("explore wants a scenario, or --faults")
@@ -85,6 +85,7 @@ died, 64 wrong usage.`,
 	fl.StringVar(&seeds, "seeds", "", "the seeds: one number, or a range with both ends included, such as 1..200 (required)")
 	fl.StringVar(&part, "shard", "", "I/N: with --faults: run part I of N of the largest sets; lockbench merge adds up the parts")
 	fl.IntVar(&faults, "faults", 0, "K: try every set of up to K faults in place of seeds")
+	fl.StringVar(&workload, "workload", "counter", "with --faults: the work of the small run: "+strings.Join(search.SmallWorkloads(), ", "))
 	fl.IntVar(&rounds, "rounds", 2, "with --faults: how often each client is granted the lock before the last fault")
 	fl.DurationVar(&budget, "budget", 0, "with --faults: how long the search may take, such as 30m")
 	fl.BoolVar(&resume, "resume", false, "with --faults: continue the search whose journal, sets.jsonl, is in --out")

@@ -47,7 +47,7 @@ const (
 
 // setsFlags are the flags of a search through sets of faults.
 type setsFlags struct {
-	lock, shard              string
+	lock, workload, shard    string
 	faults, rounds, parallel int
 	budget                   time.Duration
 	resume                   bool
@@ -78,10 +78,7 @@ func sets(c *cobra.Command, args []string, f setsFlags) (search.Sets, error) {
 			return x, err
 		}
 	}
-	s, err := scenarios.Read("small-run", []byte(search.SmallRun))
-	if len(args) > 0 {
-		s, err = scenarios.Load(args[0])
-	}
+	s, err := smallRun(c, args, f.workload)
 	if err != nil {
 		return x, err
 	}
@@ -102,6 +99,21 @@ func sets(c *cobra.Command, args []string, f setsFlags) (search.Sets, error) {
 		Worlds: run.WorldOptions{SimTrial: itself(simTrialName)}, Program: versionLine(),
 	})
 	return x, err
+}
+
+// smallRun returns the scenario of a search: that of the arguments, or the small run with a workload.
+func smallRun(c *cobra.Command, args []string, workload string) (*scenarios.Scenario, error) {
+	if len(args) > 0 {
+		if c.Flags().Changed("workload") {
+			return nil, usagef("--workload and a scenario exclude each other: the scenario has a workload")
+		}
+		return scenarios.Load(args[0])
+	}
+	text, err := search.SmallRun(workload)
+	if err != nil {
+		return nil, usagef("--workload: %v", err)
+	}
+	return scenarios.Read("small-run", []byte(text))
 }
 
 // exploreSets searches and prints the smallest sets.

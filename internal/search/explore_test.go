@@ -33,12 +33,9 @@ func TestMain(m *testing.M) {
 		"broken-redlock": func() int {
 			return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
 		},
-		"sets": func() int {
-			if err := ServeSets(context.Background(), os.Stdin, os.Stdout, catalog.Open, nil); err != nil {
-				return report.ExitHarness
-			}
-			return 0
-		},
+		"sets":         func() int { return serveSets(catalog.Open) },
+		"sets-compute": func() int { return serveSets(openFrail(computeForever)) },
+		"sets-block":   func() int { return serveSets(openFrail(blockVirtualTime)) },
 	})
 }
 

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,6 +26,8 @@ type fault struct {
 	Text string `json:"text"` // with NODE for each server
 	// Request reports that the fault starts when a request of the client has been carried out.
 	Request bool `json:"request,omitempty"`
+	// Renewal reports that the first request after a check renews the lease.
+	Renewal bool `json:"renewal,omitempty"`
 }
 
 // faults returns the catalog. Long is longer than a lease, and short is a few round trips.
@@ -32,23 +35,23 @@ func faults(long time.Duration) []fault {
 	const short = 5 * time.Millisecond
 	lasts := func(d time.Duration) string { return ", for: " + d.String() }
 	return []fault{
-		{"pause: holder" + lasts(long), false},
-		{"pause: holder" + lasts(short), false},
-		{"kill: holder", false},
-		{"clock: holder, by: " + long.String() + lasts(long), false},
-		{"clock: holder, by: -" + long.String() + lasts(long), false},
-		{"kill: NODE" + lasts(50*time.Millisecond), false},
-		{"kill: NODE, data: lost, early: true" + lasts(50*time.Millisecond), false},
-		{"pause: NODE" + lasts(long), false},
-		{"clock: NODE, by: " + long.String() + lasts(long), false},
-		{"clock: NODE, by: -" + long.String() + lasts(long), false},
-		{"promote: a replica", false},
-		{"cut: holder <-> NODE" + lasts(long), false},
-		{"drop-replies: NODE -> holder" + lasts(long), false},
-		{"lose-reply: holder", true},
-		{"hold-request: holder" + lasts(long), true},
-		{"pause: holder" + lasts(long), true},
-		{"kill: holder", true},
+		{Text: "pause: holder" + lasts(long)},
+		{Text: "pause: holder" + lasts(short)},
+		{Text: "kill: holder"},
+		{Text: "clock: holder, by: " + long.String() + lasts(long)},
+		{Text: "clock: holder, by: -" + long.String() + lasts(long)},
+		{Text: "kill: NODE" + lasts(50*time.Millisecond)},
+		{Text: "kill: NODE, data: lost, early: true" + lasts(50*time.Millisecond)},
+		{Text: "pause: NODE" + lasts(long)},
+		{Text: "clock: NODE, by: " + long.String() + lasts(long)},
+		{Text: "clock: NODE, by: -" + long.String() + lasts(long)},
+		{Text: "promote: a replica"},
+		{Text: "cut: holder <-> NODE" + lasts(long)},
+		{Text: "drop-replies: NODE -> holder" + lasts(long)},
+		{Text: "lose-reply: holder", Request: true},
+		{Text: "hold-request: holder" + lasts(long), Request: true},
+		{Text: "pause: holder" + lasts(long), Request: true},
+		{Text: "kill: holder", Request: true},
 	}
 }
 
@@ -67,7 +70,7 @@ func (f fault) at(p point, request int) string {
 
 // on reports whether the fault can start at an event.
 func (f fault) on(e workloads.Event) bool {
-	return !f.Request || e == workloads.Acquiring || e == workloads.Releasing
+	return !f.Request || e == workloads.Acquiring || e == workloads.Releasing || e == workloads.Checked && f.Renewal
 }
 
 // begins reports whether a fault begins with one of some texts.
@@ -94,7 +97,8 @@ func (x Sets) applicable(ctx context.Context) (all []fault, not []string, err er
 			}
 		}
 	}
-	for _, f := range faults(in.Workload.TTL * 3 / 2) {
+	const longest = 6 * time.Second // of the leases that locks give themselves and do not report
+	for _, f := range faults(cmp.Or(sub.Lease(), longest) * 3 / 2) {
 		if len(x.only) > 0 && !begins(f.Text, x.only) {
 			continue
 		}
@@ -110,7 +114,8 @@ func (x Sets) applicable(ctx context.Context) (all []fault, not []string, err er
 				not = append(not, text+": left out")
 				continue
 			}
-			one, event, request := fault{text, f.Request}, workloads.Acquired, 0
+			one := fault{Text: text, Request: f.Request, Renewal: f.Request && in.Workload.Name == "renewals"}
+			event, request := workloads.Acquired, 0
 			if f.Request {
 				event, request = workloads.Acquiring, 1
 			}

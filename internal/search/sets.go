@@ -1,11 +1,14 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,20 +20,51 @@ import (
 	"lockbench/scenarios"
 )
 
-// SmallRun is the scenario of a search through sets of faults. Everything in it has a fixed length: a hold is three to four
-// pauses of a client between two tries, so that the other client tries during each hold, and a fault is longer than the
-// lease. More tries during a hold cost time and show the same kinds of sets. A server that keeps its data has synced all of it.
-const SmallRun = `lockbench: scenario/1
+// SmallRun returns the scenario of a search through sets of faults, with the work of a workload. Everything in it has a fixed
+// length: a hold is three to four pauses of a client between two tries, so that the other client tries during each hold, and
+// a fault is longer than the lease. More tries during a hold cost time and show the same kinds of sets. A server that keeps
+// its data has synced all of it.
+func SmallRun(workload string) (string, error) {
+	for _, w := range smallWork {
+		if w.workload == workload {
+			return fmt.Sprintf(smallRun, w.locks, w.workload, w.params), nil
+		}
+	}
+	return "", fmt.Errorf("no small run has the workload %q; those that have one: %s", workload, strings.Join(SmallWorkloads(), ", "))
+}
+
+// SmallWorkloads returns the workloads of small runs.
+func SmallWorkloads() (names []string) {
+	for _, w := range smallWork {
+		names = append(names, w.workload)
+	}
+	return names
+}
+
+const smallRun = `lockbench: scenario/1
 about: Two clients compete for one lock, with fixed times.
-locks: [no-lock, set-nx, redlock]
+locks: [%s]
 topology: {single-store: single, majority: {independent: 5}}
 redis: {appendonly: yes, appendfsync: always}
 workload:
-  counter: {clients: 2, keys: 1, ttl: 1s, hold: 650ms, think: 200ms}
+  %s: {%s}
 episodes: 1
 quiet: 500ms
 faults: none
 `
+
+// smallWork is the work of the small runs, and locks that can do it. The random choices of a workload, such as whether to read
+// or to write, are those of one seed.
+var smallWork = []struct{ workload, params, locks string }{
+	{"counter", "clients: 2, keys: 1, ttl: 1s, hold: 650ms, think: 200ms", "no-lock, set-nx, redlock"},
+	{"renewals", "clients: 2, keys: 1, ttl: 1s, hold: 650ms, think: 200ms", "no-lock, set-nx, redlock"},
+	{"reentrant", "clients: 2, keys: 1, ttl: 1s, hold: 300ms, think: 100ms", "no-lock, redisson-port"},
+	{"readers-writers", "clients: 3, keys: 1, ttl: 1s, hold: 300ms, think: 100ms", "no-lock, redisson-port-rw"},
+	{"fair", "clients: 3, keys: 1, ttl: 1s, wait: 2s, hold: 650ms, think: 200ms", "no-lock, redisson-port-fair"},
+	{"many-keys", "clients: 2, keys: 3, ttl: 1s, hold: 650ms, think: 200ms", "no-lock, redisson-port-multi"},
+	// The lease is an option of the lock: redisson-port/watchdog=6s.
+	{"watchdog", "clients: 2, keys: 1, ttl: 0s, hold: 14s, think: 4s", "no-lock, redisson-port"},
+}
 
 // Sets is a search through all sets of faults of a small run, in the order of their size. It draws nothing.
 //
@@ -69,6 +103,8 @@ type Sets struct {
 	// full also tries the sets that the search leaves out as reductions, and only limits the catalog, for tests.
 	full bool
 	only []string
+	// limit is how long a set may take in real time. 0: setLimit.
+	limit time.Duration
 }
 
 // Estimate is how many sets with a number of faults there are, and how long they will take.
@@ -113,6 +149,7 @@ func (x Sets) Run(ctx context.Context) (*SetsFound, error) {
 	}
 	out := h.found()
 	pool := newPool(x.Command, x.Environment, parallel)
+	pool.limit = cmp.Or(x.limit, setLimit)
 	defer func() {
 		pool.close()
 		out.Elapsed, out.Processor = time.Since(started), time.Duration(pool.processor.Load())

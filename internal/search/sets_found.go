@@ -18,11 +18,13 @@ const SetsFile = "sets.json"
 // SetsFound is the progress and the result of a search through sets of faults. The result is the same for each run of the
 // same search.
 type SetsFound struct {
-	Sets   int     `json:"sets"` // the schema, 1
-	Lock   string  `json:"lock"`
-	Size   int     `json:"size"`
-	Rounds int     `json:"rounds"`
-	Levels []Level `json:"levels"` // by the number of faults, from 0
+	Sets int    `json:"sets"` // the schema, 1
+	Lock string `json:"lock"`
+	// Workload is the work of the small run.
+	Workload string  `json:"workload"`
+	Size     int     `json:"size"`
+	Rounds   int     `json:"rounds"`
+	Levels   []Level `json:"levels"` // by the number of faults, from 0
 	// NotApplied are the faults of the catalog that do not apply to the lock's servers, with the reasons.
 	NotApplied []string `json:"not_applied,omitempty"`
 	// Smallest are the violated sets without a violated part: the first of each kind.
@@ -37,7 +39,7 @@ type SetsFound struct {
 
 // found returns the result of a search that has not begun.
 func (h setsHeader) found() *SetsFound {
-	return &SetsFound{Sets: 1, Lock: h.Lock, Size: h.Size, Rounds: h.Rounds, NotApplied: h.Not}
+	return &SetsFound{Sets: 1, Lock: h.Lock, Workload: h.Workload, Size: h.Size, Rounds: h.Rounds, NotApplied: h.Not}
 }
 
 // Level counts the sets with one number of faults.

@@ -8,7 +8,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -19,6 +21,7 @@ import (
 	"lockbench/internal/shard"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/sim"
+	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 	services "lockbench/service/catalog"
@@ -33,7 +36,10 @@ func role(name string) []string {
 // setsOf returns a search through the sets of the small run with one round, on one server that has replicas or not.
 func setsOf(t testing.TB, lock, topology string, command []string) Sets {
 	t.Helper()
-	text := SmallRun
+	text, err := SmallRun("counter")
+	if err != nil {
+		t.Fatal(err)
+	}
 	text = strings.Replace(text, "single-store: single", "single-store: "+topology, 1)
 	s, err := scenarios.Read("small-run", []byte(text))
 	if err != nil {
@@ -102,6 +108,78 @@ func TestOneFaultBreaksSetNX(t *testing.T) {
 		return
 	}
 	t.Error("no stopped client is among the smallest sets")
+}
+
+// serveSets is a process that runs sets with locks that open returns.
+func serveSets(open func(string, map[string]string) (locks.Opener, error)) int {
+	if err := ServeSets(context.Background(), os.Stdin, os.Stdout, open, nil); err != nil {
+		return report.ExitHarness
+	}
+	return 0
+}
+
+// frail is a lock that does something bad when its first acquire gets no answer.
+type frail struct {
+	locks.Locker
+	acquired bool
+	bad      func()
+}
+
+func (f *frail) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
+	lease, err := f.Locker.Acquire(ctx, r)
+	if !f.acquired && lease != nil && err != nil {
+		f.bad()
+	}
+	f.acquired = true
+	return lease, err
+}
+
+// openFrail makes the locks of the catalog frail.
+func openFrail(bad func()) func(string, map[string]string) (locks.Opener, error) {
+	return func(name string, options map[string]string) (locks.Opener, error) {
+		open, err := catalog.Open(name, options)
+		return func(ctx context.Context, c locks.Client) (locks.Locker, error) {
+			l, err := open(ctx, c)
+			return &frail{Locker: l, bad: bad}, err
+		}, err
+	}
+}
+
+func computeForever() {
+	for i := 0; ; i++ {
+		_ = i
+	}
+}
+
+// blockVirtualTime waits for something outside the simulation.
+func blockVirtualTime() {
+	var mu sync.Mutex
+	mu.Lock()
+	mu.Lock()
+}
+
+// A set in which the lock computes forever, or blocks virtual time, is not run, counted and named. The search tries all others.
+func TestSetsThatNeverEnd(t *testing.T) {
+	for serves, why := range map[string]string{"sets-compute": "the lock computes forever", "sets-block": "virtual time stood still"} {
+		t.Run(serves, func(t *testing.T) {
+			x := setsOf(t, "set-nx", "single", role(serves))
+			x.only, x.limit = []string{"lose-reply"}, 8*time.Second
+			got, err := x.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := got.Levels[1]
+			named := slices.ContainsFunc(l.Not, func(n NotRun) bool {
+				return strings.Contains(n.Why, why) && slices.Equal(n.Faults, []string{"lose-reply: holder, when: acquiring, client: client-0, nth: 1, request: 1"})
+			})
+			if !l.Complete || l.NotRun == 0 || l.Ran == 0 || !named {
+				t.Errorf("want all sets tried, and the first named as not run because %s: %+v", why, l)
+			}
+			if code, _ := got.ExitCode(); code != report.ExitUnknown {
+				t.Errorf("exit code %d, want %d", code, report.ExitUnknown)
+			}
+		})
+	}
 }
 
 // A process that dies loses only its set, and the search says so.

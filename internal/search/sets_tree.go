@@ -11,6 +11,7 @@ import (
 type setsHeader struct {
 	Sets     int      `json:"sets"` // the schema, 1
 	Lock     string   `json:"lock"`
+	Workload string   `json:"workload"`
 	Size     int      `json:"size"`
 	Rounds   int      `json:"rounds"`
 	Shard    int      `json:"shard,omitempty"`
@@ -27,7 +28,7 @@ type setsHeader struct {
 // header returns the description of the search.
 func (x Sets) header(all []fault, not []string) setsHeader {
 	return setsHeader{
-		Sets: 1, Lock: x.Job.Scenario.Locks[0].Name, Size: x.Size, Rounds: x.Rounds, Shard: x.Shard.I, Shards: x.Shard.N,
+		Sets: 1, Lock: x.Job.Scenario.Locks[0].Name, Workload: x.Job.Scenario.Workload.Name, Size: x.Size, Rounds: x.Rounds, Shard: x.Shard.I, Shards: x.Shard.N,
 		Scenario: string(x.Job.Scenario.Source), Program: x.Job.Options.Program, Faults: all, Not: not, Accept: x.Accept, Full: x.full, Again: x.Again,
 	}
 }

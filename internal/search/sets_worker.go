@@ -190,7 +190,7 @@ func momentOf(e *history.Event, granted map[string]bool) workloads.Event {
 		return workloads.Acquired
 	case e.F == history.Acquire && e.Type == history.Fail && e.Error == history.ErrorTaken:
 		return workloads.Waiting
-	case e.F == history.Write && e.Type == history.Invoke:
+	case (e.F == history.Write || e.F == history.Renew) && e.Type == history.Invoke:
 		return workloads.Checked
 	case e.F == history.Release && e.Type == history.Invoke:
 		return workloads.Releasing
@@ -205,7 +205,8 @@ type pool struct {
 	command []string
 	env     []string
 	size    int
-	idle    chan *worker // nil: a process is to be started
+	limit   time.Duration // how long a set may take
+	idle    chan *worker  // nil: a process is to be started
 	// ran and died count the sets, and the sets that a process failed after it had run others. See careful.
 	ran, died atomic.Int64
 	processor atomic.Int64 // the processor time of the processes that have ended, in nanoseconds
@@ -223,8 +224,10 @@ type worker struct {
 // setLimit is how long a set may take. In virtual time only a lock that computes forever, or blocks the clock, takes long.
 const setLimit = 20 * time.Second
 
+var errTooLong = errors.New("the lock computes forever")
+
 func newPool(command, env []string, size int) *pool {
-	p := &pool{command: command, env: env, size: size, idle: make(chan *worker, size)}
+	p := &pool{command: command, env: env, size: size, limit: setLimit, idle: make(chan *worker, size)}
 	for range size {
 		p.idle <- nil
 	}
@@ -291,7 +294,7 @@ func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error
 			}
 		}
 		job.Collect = w.sets > 0 && p.careful()
-		answer, err = w.try(ctx, job)
+		answer, err = w.try(ctx, job, p.limit)
 		if err == nil && answer.Error == "" {
 			w.sets++
 			return answer, nil
@@ -300,7 +303,7 @@ func (p *pool) try(ctx context.Context, job setJob) (answer setAnswer, err error
 		if log := strings.TrimSpace(w.log.String()); err != nil && log != "" {
 			err = fmt.Errorf("%w: %.300s", err, log)
 		}
-		again := w.sets > 0 && ctx.Err() == nil
+		again := w.sets > 0 && ctx.Err() == nil && !errors.Is(err, errTooLong)
 		w = nil
 		if !again {
 			return answer, err
@@ -323,7 +326,7 @@ func (w *worker) answer(a *setAnswer) error {
 }
 
 // try runs a set. After an error the process must end.
-func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err error) {
+func (w *worker) try(ctx context.Context, job setJob, longest time.Duration) (answer setAnswer, err error) {
 	answered := make(chan error, 1)
 	go func() {
 		err := json.NewEncoder(w.in).Encode(job)
@@ -332,7 +335,7 @@ func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err err
 		}
 		answered <- err
 	}()
-	limit := time.NewTimer(setLimit)
+	limit := time.NewTimer(longest)
 	defer limit.Stop()
 	give := func(why error) (setAnswer, error) {
 		w.kill()
@@ -348,6 +351,6 @@ func (w *worker) try(ctx context.Context, job setJob) (answer setAnswer, err err
 	case <-ctx.Done():
 		return give(context.Cause(ctx))
 	case <-limit.C:
-		return give(fmt.Errorf("virtual time stood still for %v", setLimit))
+		return give(fmt.Errorf("%w: longer than %v of real time", errTooLong, longest))
 	}
 }

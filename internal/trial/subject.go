@@ -99,8 +99,8 @@ func (s *Subject) Pointless() error {
 	return nil
 }
 
-// lease returns the length of the leases that the clients get: that of their requests, or the lock's own. 0: unknown, or there are none.
-func (s *Subject) lease() time.Duration {
+// Lease returns the length of the leases that the clients get: that of their requests, or the lock's own. 0: unknown, or there are none.
+func (s *Subject) Lease() time.Duration {
 	if s.ttl > 0 {
 		return s.ttl
 	}

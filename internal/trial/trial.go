@@ -89,7 +89,7 @@ func (t *Trial) Run(ctx context.Context) error {
 	t.Subject.Spec.Seed = in.Seed
 	t.Plan.Prepare(&t.Subject.Spec)
 	plan := t.Plan.For(t.World.Sketch(t.Subject.Spec))
-	if lease := t.Subject.lease(); lease > 0 { // otherwise the first grants tell it
+	if lease := t.Subject.Lease(); lease > 0 { // otherwise the first grants tell it
 		plan = plan.Leased(lease)
 	}
 	if in.NoFaults {
@@ -187,7 +187,7 @@ func (t *Trial) header(plan nemesis.Plan) history.Header {
 		masters = len(t.Subject.Spec.Topology.Nodes())
 	}
 	return history.Header{
-		Point: point, Lease: t.Subject.lease(), Masters: masters,
+		Point: point, Lease: t.Subject.Lease(), Masters: masters,
 		Lockbench: history.Version, Scenario: in.Scenario, Lock: in.Lock.Name,
 		Topology: string(t.Subject.Spec.Topology.Name), World: t.World.Name(), Seed: in.Seed, Started: t.Started,
 		Model: t.Subject.JudgedAs(), Claims: t.Subject.Claims, Module: in.Lock.Sum, Bounds: bounds, Plan: PlanSteps(plan),
@@ -274,7 +274,7 @@ func (t *Trial) release(ctx context.Context, crew *crew) {
 
 // lease returns the lease of the lock: what is known of it before the run, else what its library told with its grants.
 func (t *Trial) lease() time.Duration {
-	return cmp.Or(t.Subject.lease(), time.Duration(t.told.Load()), nemesis.AssumedLease)
+	return cmp.Or(t.Subject.Lease(), time.Duration(t.told.Load()), nemesis.AssumedLease)
 }
 
 // ends reports whether the observer ends the trial with this episode.
