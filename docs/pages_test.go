@@ -51,6 +51,8 @@ var blocks = []block{
 	{"bugs.md", "ids", bugRows},
 	{"../README.md", "few", fewSmallestRows},
 	{"smallest-sets.md", "smallest", smallestRows},
+	{"smallest-sets.md", "redlock", redlockRows},
+	{"smallest-sets.md", "jar", jarRows},
 	{"smallest-sets.md", "shown", mutantSetRows},
 	{"smallest-sets.md", "growth", growthRows},
 	{"smallest-sets.md", "seeds", seedRows},

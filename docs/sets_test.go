@@ -18,8 +18,8 @@ import (
 
 // setCount is a row of results/sets.csv.
 type setCount struct {
-	lock, workload, kind, shows string
-	faults, sets, count, after  int
+	lock, workload, kind, shows         string
+	faults, sets, unknown, count, after int
 }
 
 // setCounts reads results/sets.csv, by lock.
@@ -33,7 +33,7 @@ func setCounts(t *testing.T) map[string][]setCount {
 		}
 		lock, _, _ := strings.Cut(r[0], "/") // without options
 		all[lock] = append(all[lock], setCount{
-			lock: r[0], workload: r[1], faults: n(3), sets: n(4), kind: r[7], shows: r[8], count: n(9), after: n(10),
+			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: r[7], shows: r[8], count: n(9), after: n(10),
 		})
 	}
 	return all
@@ -91,13 +91,16 @@ func smallestOf(t *testing.T, harms []harm, only ...string) string {
 		if len(counts) == 0 || l.Wrong != nil || len(only) > 0 && !slices.Contains(only, l.Name) {
 			continue
 		}
-		sets, most := 0, 0
+		unknown, most := 0, 0
 		for _, c := range counts {
 			if c.kind == "" && c.shows == "" {
-				sets, most = sets+c.sets, max(most, c.faults)
+				unknown, most = unknown+c.unknown, max(most, c.faults)
 			}
 		}
-		row := []string{"`" + l.Name + "`", strconv.Itoa(sets)}
+		row := []string{"`" + l.Name + "`", strconv.Itoa(triedOf(counts))}
+		if unknown > 0 {
+			row[1] += fmt.Sprintf(" (%d unknown)", unknown)
+		}
 		for _, h := range harms {
 			cell := fmt.Sprintf("> %d", most)
 			for faults := most; faults >= 0; faults-- {
@@ -211,6 +214,54 @@ var unreached = map[string]string{
 	"sends-no-message":        "needs a lease that outlasts the wait; in the small run a waiter tries again when the lease ends",
 }
 
+// redlockRows counts the sets of redlock by what they show.
+func redlockRows(t *testing.T) string {
+	counts := setCounts(t)["redlock"]
+	columns := append(slices.Clone(harms[1:4]),
+		harm{"overstay, a client is stopped", func(c setCount) bool { return c.shows == "overstay" && stops(c.kind) }},
+		harm{"overstay, none is stopped", func(c setCount) bool { return c.shows == "overstay" && !stops(c.kind) }},
+		harm{"evicted", func(c setCount) bool { return c.shows == "evicted" }},
+		harm{"handed over early", func(c setCount) bool { return c.shows == "handed-over-early" }},
+		harm{"residue", func(c setCount) bool { return c.shows == "residue" }},
+	)
+	head := []string{"faults", "sets"}
+	for _, h := range columns {
+		head = append(head, h.title)
+	}
+	var rows [][]string
+	for _, level := range counts {
+		if level.kind != "" || level.shows != "" {
+			continue
+		}
+		row := []string{strconv.Itoa(level.faults), strconv.Itoa(level.sets)}
+		for _, h := range columns {
+			n := 0
+			for _, c := range counts {
+				if c.faults == level.faults && c.shows != "" && h.is(c) {
+					n += c.count
+				}
+			}
+			row = append(row, strconv.Itoa(n))
+		}
+		rows = append(rows, row)
+	}
+	return table(head, rows)
+}
+
+// stops reports whether a client is stopped for longer than a lease.
+func stops(kind string) bool { return stoppedClient.MatchString(kind) }
+
+var stoppedClient = regexp.MustCompile(`pause: (holder|a waiter), for: 1\.5s`)
+
+// jarRows shows how often a stopped master breaks each implementation of Redlock on real servers.
+func jarRows(t *testing.T) string {
+	var rows [][]string
+	for _, r := range readCSV(t, "../results/sets-redlock-local.csv") {
+		rows = append(rows, []string{"`" + r[0] + "`", r[1], r[2]})
+	}
+	return table([]string{"lock", "episodes with a double grant", "of"}, rows)
+}
+
 // growthRows shows how the number of sets grows.
 func growthRows(t *testing.T) string {
 	var rows [][]string
@@ -222,9 +273,23 @@ func growthRows(t *testing.T) string {
 
 // seedRows compares seeds with sets.
 func seedRows(t *testing.T) string {
+	all, byName := setCounts(t), map[string]mutants.Mutant{}
+	for _, m := range mutants.All() {
+		byName[m.Name] = m
+	}
 	var rows [][]string
 	for _, r := range readCSV(t, "../results/sets-seeds.csv") {
-		rows = append(rows, []string{"`" + r[0] + "`", "`" + r[1] + "`", r[2], r[3], r[4], r[5]})
+		m := byName[r[0]]
+		original, _, _ := strings.Cut(m.Original, "/")
+		row := []string{"`" + r[0] + "`", "`" + r[1] + "`", r[2], r[3], "none", ""}
+		if shown := shownBy(m, all[r[0]], all[original]); shown != nil {
+			perS, err := strconv.ParseFloat(r[4], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row[4], row[5] = strconv.Itoa(shown.after), fmt.Sprintf("%.2f", float64(shown.after)/perS)
+		}
+		rows = append(rows, row)
 	}
 	return table([]string{"mutant", "scenario", "seeds until the first violation", "processor time, s", "sets until the first difference from the original", "processor time, s"}, rows)
 }
