@@ -277,7 +277,7 @@ func (t *Trial) lease() time.Duration {
 	return cmp.Or(t.Subject.Lease(), time.Duration(t.told.Load()), nemesis.AssumedLease)
 }
 
-// ends reports whether the observer ends the trial with this episode.
+// ends reports whether the run has enough of the trial after this episode, by what was recorded.
 func (t *Trial) ends(episode int) bool {
 	t.recorder.Flush()
 	return t.Enough != nil && t.Enough(episode)
