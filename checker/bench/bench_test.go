@@ -1,4 +1,4 @@
-// Package bench measures how fast histories are judged and compares the results with goals. `make bench-checker` runs it;
+// Package bench measures how fast histories are judged and compares the results with goals. `make bench` runs it;
 // `go test` only checks the measured histories.
 //
 // Each [Row] has a goal. If a goal is a ratio, both sides are measured in the same run. Ratios to porcupine use the same

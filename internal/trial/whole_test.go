@@ -22,7 +22,7 @@ import (
 func TestWholeSimulationAsAModule(t *testing.T) {
 	seeds := trialtest.Seeds(t, 0)
 	if len(seeds) == 0 {
-		t.Skip("compiles the whole simulation; make determinism-modules runs it in the nightly workflow")
+		t.Skip("compiles the whole simulation; make determinism runs it in the nightly workflow")
 	}
 	dir := t.TempDir()
 	module, err := wasm.Load(t.Context(), trialtest.Build(t, "lockbench/internal/trial/testdata/whole"), "")

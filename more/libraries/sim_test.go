@@ -70,7 +70,7 @@ func seedsOf(t *testing.T) []int {
 	t.Helper()
 	seeds := trialtest.Seeds(t, 0)
 	if len(seeds) == 0 {
-		t.Skip("it takes minutes: make determinism-modules, make alike")
+		t.Skip("it takes minutes: make determinism")
 	}
 	return seeds
 }

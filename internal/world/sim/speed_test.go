@@ -25,7 +25,7 @@ const (
 
 // BenchmarkSim measures the speed of the simulation. Clients send commands through go-redis to one simulated Redis, one
 // after the other and without pauses. With pauses, more virtual seconds pass in a real one. A process should run only one
-// simulation, so `make bench-sim` uses a separate process for each number of clients.
+// simulation, so `make bench` uses a separate process for each number of clients.
 func BenchmarkSim(b *testing.B) {
 	for _, clients := range []int{5, 30, 100} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
