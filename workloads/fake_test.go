@@ -103,6 +103,8 @@ func (h *hooks) Awake(_ context.Context, client int) {
 }
 
 func (h *hooks) HoldsOn(string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.holds--
 	return h.holds >= 0
 }
