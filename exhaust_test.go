@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"lockbench"
 	mylock "lockbench/examples/go-lock"
@@ -47,7 +48,7 @@ func TestExhaustOfBadLocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := lines{T: t}
 			lockbench.Exhaust(&seen, lockbench.SetOptions{
-				Name: "frail", Claims: locks.Claims{Bounded: true}, Without: []string{"clock", "kill", "pause: holder", "cut", "drop", "lose", "hold"},
+				Name: "frail", Claims: locks.Claims{Bounded: true}, Budget: 10 * time.Minute, Without: []string{"clock", "kill", "pause: holder", "cut", "drop", "lose", "hold"},
 				Lock: func(ctx context.Context, c locks.Client) (locks.Locker, error) {
 					l, err := mylock.Open(ctx, c)
 					return frail{l, bad}, err
