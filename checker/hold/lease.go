@@ -29,8 +29,8 @@ type Lease struct {
 	Period      time.Duration // Renewed: the time between two renewals
 }
 
-// period returns the time between two renewals of a lease. Most libraries renew three times in the length of a lease, and the guests
-// of the others tell the period.
+// period returns the time between two renewals of a lease: what the guest reported, or else a third of the lease, which is the period
+// of most libraries.
 func period(granted *history.Event) time.Duration {
 	if granted.Period > 0 {
 		return min(granted.Period, granted.Lease)
