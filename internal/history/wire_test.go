@@ -69,29 +69,8 @@ func TestWireNames(t *testing.T) {
 func TestNoFieldIsForgotten(t *testing.T) {
 	for _, number := range []bool{true, false} {
 		var e Event
-		v := reflect.ValueOf(&e).Elem()
-		for i := range v.NumField() {
-			switch f := v.Field(i); f.Kind() {
-			case reflect.Bool:
-				f.SetBool(true)
-			case reflect.String:
-				f.SetString("text")
-			case reflect.Uint8, reflect.Uint64:
-				f.SetUint(1)
-			case reflect.Int, reflect.Int32, reflect.Int64:
-				f.SetInt(int64(100 + i))
-			case reflect.Pointer:
-				if f.Type() == reflect.TypeFor[*Facts]() {
-					f.Set(reflect.ValueOf(Probed(Episode{1}).Facts))
-					break
-				}
-				f.Set(reflect.New(f.Type().Elem()))
-				f.Elem().Set(reflect.ValueOf(int64(100 + i)).Convert(f.Type().Elem()))
-			case reflect.Slice:
-				f.Set(reflect.ValueOf([]string{"one", "two"}))
-			default:
-				t.Fatalf("a field of kind %s", f.Kind())
-			}
+		for i := range reflect.TypeFor[Event]().NumField() {
+			setField(t, &e, i)
 		}
 		if number { // they share the name value
 			e.Text = ""
@@ -99,6 +78,49 @@ func TestNoFieldIsForgotten(t *testing.T) {
 			e.Value = nil
 		}
 		checkRoundTrip(t, &e)
+	}
+}
+
+// TestNoFieldIsForgottenOfClients sets one field after the other, so that one which the encoding without reflection does
+// not know is noticed here.
+func TestNoFieldIsForgottenOfClients(t *testing.T) {
+	for i := range reflect.TypeFor[Event]().NumField() {
+		e := Event{Process: 1, Client: 1, Type: OK, F: Acquire, Session: "1.1"}
+		setField(t, &e, i)
+		want, err := appendEvent(nil, &e)
+		got, err2 := AppendEvent(nil, &e)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s alone (-with reflection +without):\n%s", reflect.TypeFor[Event]().Field(i).Name, diff)
+		}
+	}
+}
+
+// setField gives a field of an event a value that is not zero.
+func setField(t *testing.T, e *Event, i int) {
+	t.Helper()
+	switch f := reflect.ValueOf(e).Elem().Field(i); f.Kind() {
+	case reflect.Bool:
+		f.SetBool(true)
+	case reflect.String:
+		f.SetString("text")
+	case reflect.Uint8, reflect.Uint64:
+		f.SetUint(1)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		f.SetInt(int64(100 + i))
+	case reflect.Pointer:
+		if f.Type() == reflect.TypeFor[*Facts]() {
+			f.Set(reflect.ValueOf(Probed(Episode{1}).Facts))
+			break
+		}
+		f.Set(reflect.New(f.Type().Elem()))
+		f.Elem().Set(reflect.ValueOf(int64(100 + i)).Convert(f.Type().Elem()))
+	case reflect.Slice:
+		f.Set(reflect.ValueOf([]string{"one", "two"}))
+	default:
+		t.Fatalf("a field of kind %s", f.Kind())
 	}
 }
 
