@@ -31,11 +31,11 @@ type Lease struct {
 
 // period returns the time between two renewals of a lease: what the guest reported, or else a third of the lease, which is the period
 // of most libraries.
-func period(granted *history.Event) time.Duration {
-	if granted.Period > 0 {
-		return min(granted.Period, granted.Lease)
+func period(length, reported time.Duration) time.Duration {
+	if reported > 0 {
+		return min(reported, length)
 	}
-	return granted.Lease / 3
+	return length / 3
 }
 
 // lease returns the lease of an acquire. A client computes the end from the time of its request
@@ -43,14 +43,14 @@ func period(granted *history.Event) time.Duration {
 // the lease does not begin later.
 func (b *Book) lease(s *history.Session) Lease {
 	asked, granted := b.History.At(s.Acquire.Invoke), b.History.At(s.Acquire.Return)
-	l := Lease{Kind: Bounded, Length: asked.TTL, Period: asked.TTL / 3}
+	l := Lease{Kind: Bounded, Length: asked.TTL, Period: period(asked.TTL, 0)}
 	switch {
 	case s.Acquire.Outcome != history.Done && asked.TTL > 0:
 		l.Kind, l.First, l.Last = Waited, Later(asked.Time, asked.TTL), Never
 	case s.Acquire.Outcome != history.Done:
 		l.Kind, l.First, l.Last = NoLease, Never, Never
 	case granted.Renewed:
-		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease, Period: period(granted)}
+		l = Lease{Kind: Renewed, First: Never, Last: Never, Length: granted.Lease, Period: period(granted.Lease, granted.Period)}
 	case granted.Until != nil:
 		l.First = Later(asked.Time, *granted.Until)
 		l.Last = l.First

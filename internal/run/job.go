@@ -179,7 +179,7 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	if err := sub.Pointless(); err != nil {
 		return sub, err
 	}
-	if reasons, any := j.notApplicable(sub); len(reasons) > 0 && !any {
+	if reasons, concerned := j.notApplicable(sub); len(reasons) > 0 && !concerned {
 		return sub, world.Unsupportedf("no fault of the scenario applies: %s", strings.Join(reasons, ", "))
 	}
 	return sub, nil
@@ -187,7 +187,7 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 
 // notApplicable returns the steps of the plan that do not apply to the servers of a lock, with the reasons, and whether any other
 // step does. A control has no servers, and every step applies to it.
-func (j *Job) notApplicable(sub *trial.Subject) (reasons []string, any bool) {
+func (j *Job) notApplicable(sub *trial.Subject) (reasons []string, concerned bool) {
 	steps := j.Plan.Episode(1).For(j.World.Sketch(sub.Spec))
 	for _, p := range steps {
 		if p.NA != "" {

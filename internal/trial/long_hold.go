@@ -66,3 +66,15 @@ func (l *longHold) goesOn(session string) bool {
 	by := l.step.By
 	return by != nil && by.Session == session && !l.answered && time.Now().Before(l.deadline)
 }
+
+// longestHold returns for how long the client that triggered a step holds at most.
+func (t *Trial) longestHold(p nemesis.Planned) time.Duration {
+	switch {
+	case p.Step.Until == "":
+		return *p.Hold
+	case t.Subject.ttl > 0:
+		return max(*p.Hold, t.Subject.ttl-t.Subject.ttl/8)
+	default:
+		return *p.Hold + eventLimit
+	}
+}

@@ -400,18 +400,6 @@ func triggered(e *history.Event, p nemesis.Planned) {
 	}
 }
 
-// longestHold returns for how long the client that triggered a step holds at most.
-func (t *Trial) longestHold(p nemesis.Planned) time.Duration {
-	switch {
-	case p.Step.Until == "":
-		return *p.Hold
-	case t.Subject.ttl > 0:
-		return max(*p.Hold, t.Subject.ttl-t.Subject.ttl/8)
-	default:
-		return *p.Hold + eventLimit
-	}
-}
-
 // finalReads reads every counter after the last write.
 func (t *Trial) finalReads(g *workloads.Guarded) {
 	const reader = history.Process(1 << 30) // no client has this number
@@ -428,34 +416,6 @@ func (t *Trial) finalReads(g *workloads.Guarded) {
 		e.Type, e.Value = history.OK, new(l.value)
 		t.recorder.Record(e)
 	}
-}
-
-// keyTimes records the last grant of each key.
-type keyTimes struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-func (k *keyTimes) mark(key string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.last == nil {
-		k.last = make(map[string]time.Time)
-	}
-	k.last[key] = time.Now()
-}
-
-// since returns the number of keys granted after a time.
-func (k *keyTimes) since(t time.Time) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	n := 0
-	for _, last := range k.last {
-		if last.After(t) {
-			n++
-		}
-	}
-	return n
 }
 
 // pause sleeps. It reports whether it slept to the end.
