@@ -58,13 +58,13 @@ func brokenRule(path string, imports []string) string {
 			return "package locks must not import other packages, but imports " + i
 		}
 		// A model of a service depends on the simulation, and the catalog on all services.
-		model := strings.Count(path, "/") > 2
-		if strings.HasPrefix(path, "lockbench/service") && path != "lockbench/service/catalog" && !model &&
-			strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" && i != "lockbench/service" && i != "lockbench/service/operator" {
+		model := strings.Count(path, "/") > 3
+		if strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/service/catalog" && !model &&
+			strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" && i != "lockbench/internal/service" && i != "lockbench/internal/service/operator" {
 			return "a service may import contracts only, but imports " + i
 		}
 		// The first version of the guest protocol has fields for Redis.
-		if strings.HasPrefix(path, "lockbench/internal/") && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/service/") && i != "lockbench/service/catalog" {
+		if strings.HasPrefix(path, "lockbench/internal/") && !strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/internal/service/") && i != "lockbench/internal/service/catalog" {
 			return "only the catalog may import lock services, but this package imports " + i
 		}
 		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
@@ -81,7 +81,8 @@ func brokenRule(path string, imports []string) string {
 		return "only run, search, the program and the façade may import trial"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial must neither judge nor report"
-	case under("lockbench/checker/internal") && !strings.HasPrefix(path, "lockbench/checker/internal/"):
+	case !strings.HasPrefix(path, "lockbench/checker/internal/") &&
+		slices.ContainsFunc([]string{"locksim", "oracle", "proof"}, func(p string) bool { return has("lockbench/checker/internal/" + p) }):
 		return "simulated locks, proofs and oracles are for tests, and programs must not import them"
 	case slices.ContainsFunc(imports, testSupport) && !testSupport(path):
 		return "internal/testing is for tests, and programs must not import it"
@@ -99,8 +100,8 @@ func brokenRule(path string, imports []string) string {
 		return "only the checker may import porcupine"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
 		return "only world docker may import container libraries"
-	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/service/redis/simredis" && path != "lockbench/service/redis",
-		path == "lockbench/service/redis" && (has("github.com/alicebob/miniredis/v2") || has("github.com/alicebob/miniredis/v2/server")):
+	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/internal/service/redis/simredis" && path != "lockbench/internal/service/redis",
+		path == "lockbench/internal/service/redis" && (has("github.com/alicebob/miniredis/v2") || has("github.com/alicebob/miniredis/v2/server")):
 		return "only its model may import a server in memory"
 	case oneService(imports) && servesAny(path):
 		return "worlds, faults and workloads must not depend on a lock service"
@@ -110,7 +111,8 @@ func brokenRule(path string, imports []string) string {
 		return "internal/wasm must not import lockbench packages"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
-			if strings.HasPrefix(i, "lockbench/internal") && i != "lockbench/internal/needs" {
+			// The package of a service has the names that its locks share with its servers.
+			if strings.HasPrefix(i, "lockbench/internal") && i != "lockbench/internal/needs" && !strings.HasPrefix(i, "lockbench/internal/service/") {
 				return "a lock must not depend on lockbench, but imports " + i
 			}
 		}
@@ -120,7 +122,7 @@ func brokenRule(path string, imports []string) string {
 
 // oneService reports whether the imports contain a particular lock service.
 func oneService(imports []string) bool {
-	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/service/") })
+	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/internal/service/") })
 }
 
 // secondJudge reports whether a package belongs to the second judge, which tests compare with the checkers.
@@ -169,22 +171,22 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/nemesis", "lockbench/internal/world/sim"},
 		{"lockbench/locks/setnx", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/history"},
-		{"lockbench/locks", "lockbench/service/redis"},
-		{"lockbench/service/redis", "lockbench/locks/goredis"},
+		{"lockbench/locks", "lockbench/internal/service/redis"},
+		{"lockbench/internal/service/redis", "lockbench/locks/goredis"},
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
 		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
 		{"lockbench/internal/wasm", "lockbench/internal/world"},
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
-		{"lockbench/service/redis", "github.com/alicebob/miniredis/v2"},
-		{"lockbench/internal/world/sim", "lockbench/service/redis/simredis"},
-		{"lockbench/internal/world/local", "lockbench/service/redis"},
+		{"lockbench/internal/service/redis", "github.com/alicebob/miniredis/v2"},
+		{"lockbench/internal/world/sim", "lockbench/internal/service/redis/simredis"},
+		{"lockbench/internal/world/local", "lockbench/internal/service/redis"},
 		{"lockbench/internal/run", "lockbench/internal/testing/trialtest"},
-		{"lockbench/internal/world/sim", "lockbench/service/catalog"},
-		{"lockbench/nemesis", "lockbench/service/redis"},
-		{"lockbench/internal/run", "lockbench/service/redis/simredis"},
-		{"lockbench/service/redis", "lockbench/internal/world"},
+		{"lockbench/internal/world/sim", "lockbench/internal/service/catalog"},
+		{"lockbench/nemesis", "lockbench/internal/service/redis"},
+		{"lockbench/internal/run", "lockbench/internal/service/redis/simredis"},
+		{"lockbench/internal/service/redis", "lockbench/internal/world"},
 		{"lockbench/internal/world/local", "github.com/testcontainers/testcontainers-go"},
 	} {
 		if brokenRule(broken.path, []string{broken.imported}) == "" {

@@ -32,10 +32,10 @@ import (
 	"lockbench/internal/claim"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/trial"
 	"lockbench/locks"
 	"lockbench/scenarios"
-	"lockbench/service/redis"
 )
 
 // The verdicts of a Result.

@@ -21,12 +21,12 @@ import (
 	"strings"
 	"testing"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/stats"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 var update = flag.Bool("update", false, "write the generated blocks into the pages")

@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // These tests make the same calls on Redisson and on its Go port and record the commands that the server receives with
@@ -214,7 +214,7 @@ func record(t *testing.T, lock string, words ...string) []string {
 	addr := redistest.Start(t).Addr
 	m := newMonitor(t, addr)
 	conn := start(t, words...)
-	store := guest.Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: addr}))
+	store := guest.Addresses(redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: addr}))
 	options := map[string]string{"watchdog": wireDog.String()}
 	for _, o := range words[2:] {
 		name, value, _ := strings.Cut(o, "=")

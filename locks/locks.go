@@ -155,13 +155,22 @@ type Opener func(ctx context.Context, c Client) (Locker, error)
 // Topology is the arrangement of the nodes of a lock service.
 type Topology string
 
-// The topologies that every service may have. The packages of services define further ones, for example
-// lockbench/service/redis.
+// The topologies that several services have, and those of Redis.
 const (
 	None        Topology = "none" // for locks without servers
 	Single      Topology = "single"
 	Replicated  Topology = "replicated"
 	Independent Topology = "independent"
+	// Sentinel is a leader with followers. Sentinels watch it and report its address to clients.
+	Sentinel Topology = "sentinel"
+	// Cluster is several leaders with followers. The leaders share the slots of the keys and redirect clients.
+	Cluster Topology = "cluster"
+)
+
+// These names are in a store of the topology Sentinel.
+const (
+	Sentinels  = "sentinel"    // the role of the sentinels among the endpoints
+	MasterName = "master_name" // the parameter with the sentinels' name of the leader
 )
 
 // Store is the lock service as a client reaches it. Worlds differ in their stores.

@@ -10,7 +10,6 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // The catalog describes each fault correctly.
@@ -43,7 +42,7 @@ func TestCatalog(t *testing.T) {
 		}
 		step := e.Try
 		step.Fault = e.Name
-		if err := make1(t, step).Available(newFake(redis.Sentinel, 0).sketch()); err != nil {
+		if err := make1(t, step).Available(newFake(locks.Sentinel, 0).sketch()); err != nil {
 			t.Errorf("%s: what is tried is not available: %v", e.Name, err)
 		}
 	}
@@ -54,8 +53,8 @@ func TestCatalog(t *testing.T) {
 
 // A fault is n/a in a world that cannot inject it, and without a node in the role.
 func TestAvailability(t *testing.T) {
-	single, sentinel, none := newFake(locks.Single, 0).sketch(), newFake(redis.Sentinel, 0).sketch(), newFake(locks.None, 0).sketch()
-	hookless, narrow, bare := sentinel, single, world.Sketch{Group: bare{newFake(redis.Sentinel, 0)}}
+	single, sentinel, none := newFake(locks.Single, 0).sketch(), newFake(locks.Sentinel, 0).sketch(), newFake(locks.None, 0).sketch()
+	hookless, narrow, bare := sentinel, single, world.Sketch{Group: bare{newFake(locks.Sentinel, 0)}}
 	hookless.Lacks = func(a world.Action) error { return fmt.Errorf("no node is %s", a.Kind) }
 	narrow.Bandwidth = errors.New("no link is narrow")
 	tests := []struct {

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // Two faults overlap and are healed in either order. The effect of the second fault lasts until its own end, and after
@@ -42,7 +41,7 @@ func TestTwoFaultsAtOnce(t *testing.T) {
 }
 
 func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
-	c := newFake(redis.Sentinel, 0)
+	c := newFake(locks.Sentinel, 0)
 	s := sceneOf(c)
 	alone := map[bool]string{true: broken(t, one), false: broken(t, two)}
 	first, err := make1(t, one).Inject(t.Context(), s)
@@ -75,7 +74,7 @@ func twoAtOnce(t *testing.T, one, two Step, firstFirst bool) {
 
 // broken is the effect of a single fault.
 func broken(t *testing.T, step Step) string {
-	c := newFake(redis.Sentinel, 0)
+	c := newFake(locks.Sentinel, 0)
 	if _, err := make1(t, step).Inject(t.Context(), sceneOf(c)); err != nil {
 		t.Fatal(err)
 	}

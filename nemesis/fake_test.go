@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 

@@ -3,15 +3,13 @@ package nemesis
 import (
 	"context"
 	"errors"
+	"lockbench/locks"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // strikes are faults on servers and links, with their operations, their effects, and their announcements. There are clients
@@ -24,7 +22,7 @@ var strikes = []struct {
 	breaks  string
 }{
 	{
-		Step{Fault: "kill", Target: "master"}, redis.Sentinel, "kill", "redis-1",
+		Step{Fault: "kill", Target: "master"}, locks.Sentinel, "kill", "redis-1",
 		"redis-1 dead",
 	},
 	{
@@ -32,7 +30,7 @@ var strikes = []struct {
 		"redis-1 dead\nredis-2 dead\nredis-3 dead",
 	},
 	{
-		Step{Fault: "pause", Target: "master"}, redis.Sentinel, "pause", "redis-1",
+		Step{Fault: "pause", Target: "master"}, locks.Sentinel, "pause", "redis-1",
 		"redis-1 stopped",
 	},
 	{
@@ -264,7 +262,7 @@ func TestPromote(t *testing.T) {
 	for _, test := range []struct {
 		form locks.Topology
 		want []string
-	}{{redis.Sentinel, []string{""}}, {locks.Replicated, []string{"redis-2", "redis-3"}}} {
+	}{{locks.Sentinel, []string{""}}, {locks.Replicated, []string{"redis-2", "redis-3"}}} {
 		c := newFake(test.form, 0)
 		undo, err := make1(t, Step{Fault: "promote", Target: "a replica"}).Inject(t.Context(), sceneOf(c))
 		if err != nil || !slices.Contains(test.want, c.promoted) {

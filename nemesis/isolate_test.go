@@ -1,19 +1,17 @@
 package nemesis
 
 import (
+	"lockbench/locks"
 	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
-
-	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // A partition affects exactly the links between its sides. A probe checks each of them from the side that can send.
 func TestIsolateProbesEveryPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newFake(redis.Sentinel, 0)
+		c := newFake(locks.Sentinel, 0)
 		if _, err := make1(t, Step{Fault: "isolate", Target: "master", Options: map[string]string{"with": "holder"}}).Inject(t.Context(), sceneOf(c)); err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // lateEnough is the delay from which a long lag counts as seen. Undisturbed links deliver in a

@@ -1,12 +1,11 @@
 package nemesis
 
 import (
+	"lockbench/locks"
 	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
-
-	"lockbench/service/redis"
 )
 
 // The end of a fault on a server is checked over the connection of a current client. The client that was used at the
@@ -17,7 +16,7 @@ func TestHealedIsSeenByWhoIsThere(t *testing.T) {
 	} {
 		t.Run(step.Fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newFake(redis.Sentinel, 0)
+				c := newFake(locks.Sentinel, 0)
 				s := sceneOf(c)
 				undo, err := make1(t, step).Inject(t.Context(), s)
 				if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 	"lockbench/workloads"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 
@@ -62,7 +62,7 @@ func TestPlanGolden(t *testing.T) {
 		fmt.Fprintf(&b, "%d  %s\n", i+1, p.Step.Describe(p.Fault))
 	}
 	plan := drawn(t, 7, 2, madeUp())
-	for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
+	for _, form := range []locks.Topology{locks.Sentinel, locks.Independent} {
 		fmt.Fprintf(&b, "\nseed 7, %s\n%s", form, text(plan.For(newFake(form, 5).sketch())))
 	}
 	const golden = "testdata/plan.txt"

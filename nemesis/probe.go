@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // probeLimit bounds how long a probe waits to see a fault in effect or gone.

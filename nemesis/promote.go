@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 var promoteEntry = Entry{

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/etcd"
 	"lockbench/internal/world"
-	"lockbench/service"
-	"lockbench/service/etcd"
 	"lockbench/workloads"
 )
 

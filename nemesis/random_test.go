@@ -1,13 +1,11 @@
 package nemesis
 
 import (
+	"lockbench/locks"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // Every random step is a step that a scenario could name, and ends within the episode.
@@ -15,7 +13,7 @@ func TestMenu(t *testing.T) {
 	for _, step := range menu() {
 		fault := make1(t, step)
 		concerned := false
-		for _, form := range []locks.Topology{redis.Sentinel, locks.Independent} {
+		for _, form := range []locks.Topology{locks.Sentinel, locks.Independent} {
 			concerned = concerned || fault.Available(newFake(form, 5).sketch()) == nil
 		}
 		if !concerned {

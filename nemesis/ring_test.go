@@ -1,13 +1,11 @@
 package nemesis
 
 import (
+	"lockbench/internal/world"
+	"lockbench/locks"
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"lockbench/internal/world"
-	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // In a ring each server reaches exactly two other servers, and each client reaches three adjacent servers.
@@ -83,7 +81,7 @@ func TestRingIsNotForAll(t *testing.T) {
 			t.Errorf("%s of %d: %v, want %s", tc.form, tc.nodes, err, tc.want)
 		}
 	}
-	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(redis.Sentinel, 0).sketch()); err != nil {
+	if err := make1(t, Step{Fault: "ring", Target: "nodes"}).Available(newFake(locks.Sentinel, 0).sketch()); err != nil {
 		t.Errorf("sentinel: %v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 	"lockbench/workloads"
 )
 

@@ -9,15 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
-
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 	"lockbench/workloads"
+	"pgregory.net/rapid"
 )
 
-var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, locks.Independent}
+var topologies = []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Independent}
 
 // The test has the meaning of each role in each topology: names, "n of" a set from which the seed draws, or in brackets the
 // reason why no node or client can have the role.
@@ -27,16 +25,16 @@ func TestRolesByTopology(t *testing.T) {
 	watchmen := "sentinel-1 sentinel-2 sentinel-3"
 	three := "redis-1 redis-2 redis-3"
 	tests := map[string]map[locks.Topology]string{
-		"master":           {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", redis.Sentinel: "redis-2", locks.Independent: "1 of redis-2 redis-4 redis-5"},
-		"replicas":         {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "redis-1 redis-3", redis.Sentinel: "redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"a replica":        {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", redis.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"nearest replica":  {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", redis.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
-		"minority":         {locks.None: none, locks.Single: "(no majority to be had: one master decides)", locks.Replicated: "(no majority to be had: one master decides)", redis.Sentinel: "(no majority to be had: one master decides)", locks.Independent: "2 of redis-2 redis-4 redis-5"},
-		"majority":         {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", redis.Sentinel: "redis-2", locks.Independent: "redis-2 redis-4 redis-5"},
-		"sentinels":        {locks.None: none, locks.Single: "(no sentinels)", locks.Replicated: "(no sentinels)", redis.Sentinel: watchmen, locks.Independent: "(no sentinels)"},
-		"nodes":            {locks.None: none, locks.Single: "redis-1", locks.Replicated: three, redis.Sentinel: three + " " + watchmen, locks.Independent: five},
-		"redis-3":          {locks.None: none, locks.Single: "(no node redis-3 here)", locks.Replicated: "redis-3", redis.Sentinel: "redis-3", locks.Independent: "redis-3"},
-		"sentinel-1":       {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)", redis.Sentinel: "sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
+		"master":           {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "1 of redis-2 redis-4 redis-5"},
+		"replicas":         {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "redis-1 redis-3", locks.Sentinel: "redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"a replica":        {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"nearest replica":  {locks.None: none, locks.Single: "(no replicas)", locks.Replicated: "1 of redis-1 redis-3", locks.Sentinel: "1 of redis-1 redis-3", locks.Independent: "(no replicas)"},
+		"minority":         {locks.None: none, locks.Single: "(no majority to be had: one master decides)", locks.Replicated: "(no majority to be had: one master decides)", locks.Sentinel: "(no majority to be had: one master decides)", locks.Independent: "2 of redis-2 redis-4 redis-5"},
+		"majority":         {locks.None: none, locks.Single: "redis-1", locks.Replicated: "redis-2", locks.Sentinel: "redis-2", locks.Independent: "redis-2 redis-4 redis-5"},
+		"sentinels":        {locks.None: none, locks.Single: "(no sentinels)", locks.Replicated: "(no sentinels)", locks.Sentinel: watchmen, locks.Independent: "(no sentinels)"},
+		"nodes":            {locks.None: none, locks.Single: "redis-1", locks.Replicated: three, locks.Sentinel: three + " " + watchmen, locks.Independent: five},
+		"redis-3":          {locks.None: none, locks.Single: "(no node redis-3 here)", locks.Replicated: "redis-3", locks.Sentinel: "redis-3", locks.Independent: "redis-3"},
+		"sentinel-1":       {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)", locks.Sentinel: "sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
 		"holder":           same("client-2"),
 		"the holder":       same("client-2"),
 		"a waiter":         same("1 of client-0 client-3"),
@@ -44,7 +42,7 @@ func TestRolesByTopology(t *testing.T) {
 		"half the clients": same("2 of client-0 client-1 client-2 client-3"),
 		"client-3":         same("client-3"),
 		"master and the sentinel-1": {locks.None: none, locks.Single: "(no node sentinel-1 here)", locks.Replicated: "(no node sentinel-1 here)",
-			redis.Sentinel: "redis-2 sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
+			locks.Sentinel: "redis-2 sentinel-1", locks.Independent: "(no node sentinel-1 here)"},
 		"client-3 and the holder": same("client-3 client-2"),
 	}
 	for _, role := range Roles {
@@ -222,7 +220,7 @@ func TestNoTargetIsAnError(t *testing.T) {
 
 // The nearest replica is the live one that has received most.
 func TestNearestReplica(t *testing.T) {
-	c := newFake(redis.Sentinel, 1)
+	c := newFake(locks.Sentinel, 1)
 	for _, test := range []struct{ late, dead, want string }{
 		{"redis-2", "", "redis-3"}, {"redis-3", "", "redis-2"}, {"redis-2", "redis-3", "redis-2"},
 	} {

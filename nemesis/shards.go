@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // In a cluster each key has its own master. A step means the master of the key whose event triggered

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/service"
-	"lockbench/service/redis"
+	"lockbench/internal/service"
+	"lockbench/locks"
 	"lockbench/workloads"
 )
 
@@ -62,7 +62,7 @@ func TestRolesInACluster(t *testing.T) {
 		{"nodes", nil, nil, "redis-1 redis-2 redis-3 redis-4 redis-5 redis-6"},
 		{"master", &workloads.Moment{Event: workloads.Acquired, Key: "c"}, nil, `no master of "c"`},
 	} {
-		c := shardedFake{newFake(redis.Cluster, 0)}
+		c := shardedFake{newFake(locks.Cluster, 0)}
 		if err := roleAvailable(test.role, c); err != nil {
 			t.Errorf("%s is not available: %v", test.role, err)
 		}
@@ -77,7 +77,7 @@ func TestRolesInACluster(t *testing.T) {
 			t.Errorf("%s, moment %+v: %s, want %s", test.role, test.moment, got, test.want)
 		}
 	}
-	s := sceneOf(shardedFake{newFake(redis.Cluster, 0)})
+	s := sceneOf(shardedFake{newFake(locks.Cluster, 0)})
 	s.Crew = keyedCrew{s.Crew.(*fakeCrew), []string{"a"}}
 	link, err := parseLink("master -> replicas")
 	if err != nil {

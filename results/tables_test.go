@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/stats"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 var (

@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"lockbench/checker"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"lockbench/internal/service/etcd"
 	"lockbench/locks"
-	"lockbench/service/etcd"
 )
 
 // A topology for the first service applies to other services that the scenario does not name: with followers if it has

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/internal/service"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
-	"lockbench/service"
 )
 
 // Point is the name of one of the points of [checker.Points]; empty: the scenario states none, and each episode counts.

@@ -13,9 +13,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 )
 
 // sizeMax limits the size of a scenario in bytes; usual scenarios have a few thousand. The time and memory of the YAML

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks"
-	services "lockbench/service/catalog"
 )
 
 // TestGuestTopologies checks where conform runs a guest of the user.

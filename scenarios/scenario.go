@@ -3,10 +3,10 @@ package scenarios
 import (
 	"time"
 
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

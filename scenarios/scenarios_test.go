@@ -9,10 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 
@@ -62,7 +60,7 @@ func TestFailoverAsWritten(t *testing.T) {
 		Locks: []LockUse{use("no-lock"), use("in-process"), use("flock"), use("set-del"), use("set-nx"),
 			use("set-nx-fenced"), use("redlock")},
 		Servers: map[string]Servers{"redis": {
-			Topology: Topology{SingleStore: redis.Sentinel, Majority: locks.Independent, Masters: 5},
+			Topology: Topology{SingleStore: locks.Sentinel, Majority: locks.Independent, Masters: 5},
 			Settings: map[string]string{"appendonly": "no"},
 		}},
 		Workload: Workload{Name: "counter", Clients: 8, Keys: 4, Names: Letters, TTL: 8 * time.Second, Hold: span(5*time.Millisecond, 50*time.Millisecond), Think: span(2*time.Millisecond, 15*time.Millisecond)},

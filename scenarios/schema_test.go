@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"lockbench/checker"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockbench/internal/history"
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

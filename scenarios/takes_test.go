@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

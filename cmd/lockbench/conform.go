@@ -17,6 +17,8 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
@@ -25,8 +27,6 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
 	"lockbench/scenarios"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 )
 
 // conformFlags are the flags of conform.

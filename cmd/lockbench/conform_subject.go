@@ -12,11 +12,11 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/locktest"
-	"lockbench/service"
 )
 
 // subject returns the lock for the suite, on a running cluster.

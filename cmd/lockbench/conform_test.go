@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"lockbench/internal/report"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks/catalog"
-	"lockbench/service/redis"
 )
 
 // brokenByDesign are the rules that naive locks break according to docs/conformance.md.

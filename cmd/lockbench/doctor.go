@@ -10,10 +10,10 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 )
 
 func newDoctorCommand() *cobra.Command {

@@ -10,13 +10,13 @@ import (
 
 	"lockbench/checker"
 	"lockbench/internal/run"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/run"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world/external"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 )
 
 // worldFlags are the flags of every command that uses worlds.

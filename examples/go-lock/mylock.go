@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // Open opens one client of the lock. It is a locks.Opener.
@@ -20,15 +18,15 @@ func Open(_ context.Context, c locks.Client) (locks.Locker, error) {
 	// MaxRetries -1: never resend. A SET NX whose reply was lost and that is sent
 	// once more says "taken", though this client holds.
 	switch s := c.Store; s.Topology {
-	case service.Single, service.Replicated:
+	case locks.Single, locks.Replicated:
 		return &locker{c, redis.NewClient(&redis.Options{Addr: s.Nodes()[0].Addr, Dialer: s.Dial, MaxRetries: -1})}, nil
-	case service.Sentinel:
+	case locks.Sentinel:
 		var addrs []string
-		for _, n := range s.Endpoints[service.Sentinels] {
+		for _, n := range s.Endpoints[locks.Sentinels] {
 			addrs = append(addrs, n.Addr)
 		}
 		return &locker{c, redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: s.Params[service.MasterName], SentinelAddrs: addrs, Dialer: s.Dial, MaxRetries: -1,
+			MasterName: s.Params[locks.MasterName], SentinelAddrs: addrs, Dialer: s.Dial, MaxRetries: -1,
 		})}, nil
 	}
 	return nil, fmt.Errorf("mylock on the topology %s: %w", c.Store.Topology, locks.ErrUnsupported)

@@ -23,7 +23,6 @@ import (
 	"lockbench/internal/stats"
 	"lockbench/locks"
 	"lockbench/scenarios"
-	"lockbench/service/redis"
 )
 
 // dirVariable makes the test binary run the campaign in a folder, which the test kills.
@@ -712,7 +711,7 @@ func TestMatrixSummary(t *testing.T) {
 	never := row("later", report.Lock{Lock: "redlock"})
 	never.Runs, never.NotRun = nil, "no time"
 	m := rows(
-		row("failover", control, broke("set-nx", redis.Sentinel, nil), broke("set-nx-fenced", redis.Sentinel, nil), held("redisson-port", redis.Sentinel), held("redlock", locks.Independent)),
+		row("failover", control, broke("set-nx", locks.Sentinel, nil), broke("set-nx-fenced", locks.Sentinel, nil), held("redisson-port", locks.Sentinel), held("redlock", locks.Independent)),
 		row("kill_holder", control,
 			broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.NoClass }), broke("redisson-port", locks.Single, func(l *report.Lock) { l.AsExpected = false })),
 		row("pause", control, absent, broke("set-nx", locks.Single, func(l *report.Lock) { l.Class = checker.Overstay }),

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 func TestInProcess(t *testing.T) {
@@ -176,7 +176,7 @@ func TestStoreDialsFromLocalAddr(t *testing.T) {
 	}
 	defer l.Close()
 	for _, local := range []string{home, "127.77.1.2"} {
-		a := Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: l.Addr().String()}))
+		a := Addresses(redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: l.Addr().String()}))
 		a.LocalAddr = local
 		s, err := a.Store()
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 const testLimit = 30 * time.Second
@@ -37,7 +37,7 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 	if h, err := conn.Hello(ctx); err != nil || h.Name != "redis-py" || h.Family != "single-store" || !h.Claims.Bounded {
 		t.Fatalf("Hello() = %+v, %v", h, err)
 	}
-	store := Addresses(redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: addr}))
+	store := Addresses(redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: addr}))
 	if err := conn.Open(ctx, Request{Store: &store}); err != nil {
 		t.Fatal(err)
 	}

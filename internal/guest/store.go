@@ -1,8 +1,8 @@
 package guest
 
 import (
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // StoreAddresses is the form of locks.Store in messages.
@@ -28,7 +28,7 @@ type StoreAddresses struct {
 func Addresses(s locks.Store) StoreAddresses {
 	a := StoreAddresses{Topology: s.Topology, Service: s.Service, Endpoints: s.Endpoints, Params: s.Params, Dir: s.Dir}
 	if s.Service == redis.Name {
-		a.Nodes, a.Sentinels, a.MasterName = s.Nodes(), s.Endpoints[redis.Sentinels], s.Params[redis.MasterName]
+		a.Nodes, a.Sentinels, a.MasterName = s.Nodes(), s.Endpoints[locks.Sentinels], s.Params[locks.MasterName]
 	}
 	return a
 }
@@ -51,7 +51,7 @@ func (a StoreAddresses) short() locks.Store {
 	switch a.Topology {
 	case "", locks.None:
 		return locks.Store{Topology: a.Topology}
-	case redis.Sentinel:
+	case locks.Sentinel:
 		return redis.SentinelStore(a.MasterName, a.Sentinels...)
 	}
 	return redis.Store(a.Topology, a.Nodes...)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 var (
@@ -22,10 +22,10 @@ var shortStores = map[string]struct {
 	short string
 }{
 	"none":        {locks.Store{Topology: locks.None, Dir: "/shared"}, `{"topology":"none","dir":"/shared"}`},
-	"single":      {redis.Store(redis.Single, one), `{"topology":"single","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"}]}`},
-	"replicated":  {redis.Store(redis.Replicated, one), `{"topology":"replicated","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"}]}`},
-	"cluster":     {redis.Store(redis.Cluster, one, two), `{"topology":"cluster","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"},{"name":"redis-2","addr":"127.20.4.66:7000"}]}`},
-	"independent": {redis.Store(redis.Independent, one, two), `{"topology":"independent","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"},{"name":"redis-2","addr":"127.20.4.66:7000"}]}`},
+	"single":      {redis.Store(locks.Single, one), `{"topology":"single","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"}]}`},
+	"replicated":  {redis.Store(locks.Replicated, one), `{"topology":"replicated","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"}]}`},
+	"cluster":     {redis.Store(locks.Cluster, one, two), `{"topology":"cluster","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"},{"name":"redis-2","addr":"127.20.4.66:7000"}]}`},
+	"independent": {redis.Store(locks.Independent, one, two), `{"topology":"independent","nodes":[{"name":"redis-1","addr":"127.20.4.65:7000"},{"name":"redis-2","addr":"127.20.4.66:7000"}]}`},
 	"sentinel": {redis.SentinelStore("mymaster", sentinels...), `{"topology":"sentinel",` +
 		`"sentinels":[{"name":"sentinel-1","addr":"127.20.4.68:7000"},{"name":"sentinel-2","addr":"127.20.4.69:7000"}],"master_name":"mymaster"}`},
 }

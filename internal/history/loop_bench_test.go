@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
 	"lockbench/locks/setnx"
-	"lockbench/service/redis"
 )
 
 const (
@@ -35,7 +35,7 @@ func BenchmarkRecordedLoop(b *testing.B) {
 	for i := range lockers {
 		l, err := setnx.New()(b.Context(), locks.Client{
 			ID: i, Rand: rand.New(rand.NewPCG(1, uint64(i))),
-			Store: redis.Store(redis.Single, locks.Node{Name: "redis-1", Addr: addr}),
+			Store: redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: addr}),
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -10,13 +10,12 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/stats"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // sample is a run of the failover scenario, with one counterexample.
 func sample(t *testing.T) *Result {
 	h, f := failover(t)
-	const none, sentinel, masters = locks.None, redis.Sentinel, locks.Independent
+	const none, sentinel, masters = locks.None, locks.Sentinel, locks.Independent
 	at := func(s float64) *float64 { return &s }
 	lock := func(name string, topology locks.Topology, servers string, v checker.Verdict, c checker.Class, broken, lost, grants int, outage, p99 float64) Lock {
 		l := Lock{Lock: name, Options: map[string]string{}, Topology: topology, Servers: servers, Verdict: v, Class: c,

@@ -28,9 +28,9 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/trialtest"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // TestAutoFetchesWhatItNeeds runs lockbench on a machine with a Docker daemon but without redis-server and images. `auto`

@@ -20,14 +20,14 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/jackc/pgx/v5"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/mariadb"
+	"lockbench/internal/service/postgres"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/mariadb"
-	"lockbench/service/postgres"
-	"lockbench/service/zookeeper"
 )
 
 // externalServices are the external services on which scenarios run, and the locks for each. The slow ones run only with

@@ -17,7 +17,6 @@ import (
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // sites are the external servers on which scenarios run, one set of each kind. One set requires passwords and TLS. One
@@ -28,8 +27,8 @@ var sites = []struct {
 	tls      bool
 	daily    string
 }{
-	{redis.Sentinel, "s3cr3t-of-the-site", true, "failover"},
-	{redis.Cluster, "", false, "pause-client"},
+	{locks.Sentinel, "s3cr3t-of-the-site", true, "failover"},
+	{locks.Cluster, "", false, "pause-client"},
 }
 
 // Locks behave on external servers that hooks break as they do on lockbench's own servers. Afterwards the owner's keys are
@@ -81,7 +80,7 @@ func TestScenariosOnExternalServers(t *testing.T) {
 
 // Commands that do several runs, and scenarios that need capabilities, also work on external servers.
 func TestCommandsOnExternalServers(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	keep := keptKeys(t, site)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -122,7 +121,7 @@ func TestCommandsOnExternalServers(t *testing.T) {
 
 // TestStrayKeysOnExternalServers: keys that a guest makes under names of its own are noted, and not removed.
 func TestStrayKeysOnExternalServers(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	program := trialtest.Program(t)
 	scenario := filepath.Join(t.TempDir(), "quietly.yaml")
 	if err := os.WriteFile(scenario, []byte(trialtest.Quietly), 0o644); err != nil {
@@ -211,7 +210,7 @@ func checkAbsent(t *testing.T, folder, secret string) {
 // After kill -9 in the middle of a hook's fault, the next run and doctor name the file with the undo commands.
 func TestKilledWithPendingHook(t *testing.T) {
 	state := t.TempDir()
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	out := t.TempDir()
 	scenario := filepath.Join(t.TempDir(), "endless.yaml")
 	text := strings.Replace(trialtest.Quietly, "faults: none", "faults:\n  - {pause: master, when: acquired, for: 10m}", 1)

@@ -20,13 +20,13 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
+	"lockbench/internal/service"
+	"lockbench/internal/service/mariadb"
+	"lockbench/internal/service/postgres"
+	"lockbench/internal/service/redis"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/local"
-	"lockbench/service"
-	"lockbench/service/mariadb"
-	"lockbench/service/postgres"
-	"lockbench/service/redis"
-	"lockbench/service/zookeeper"
 )
 
 // After kill -9 of the harness all processes of the run end, and the recorded part can be judged.

@@ -12,13 +12,13 @@ import (
 	"lockbench/checker"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // violatedEvents is a history with a double grant. The last two events show that the first client still holds the lock.

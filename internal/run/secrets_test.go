@@ -17,10 +17,10 @@ import (
 	"testing"
 
 	"lockbench/internal/report"
+	"lockbench/internal/service/postgres"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks"
-	"lockbench/service/postgres"
 )
 
 // leakedPassword has letters that JSON, Go and URLs escape.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockbench/internal/report"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/docker"
@@ -19,7 +20,6 @@ import (
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // WorldOptions are the options of all worlds.

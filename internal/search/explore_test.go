@@ -18,6 +18,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
 	"lockbench/internal/world/sim"
@@ -25,7 +26,6 @@ import (
 	"lockbench/locks/catalog"
 	"lockbench/locks/goredis"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 func TestMain(m *testing.M) {

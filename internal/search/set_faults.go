@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/trial"
 	"lockbench/nemesis"
-	"lockbench/service"
 	"lockbench/workloads"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
-	services "lockbench/service/catalog"
 )
 
 // BenchmarkSets runs single faults of a small run, one after another in one process, as the processes of a search do. The

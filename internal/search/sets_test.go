@@ -18,13 +18,13 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/shard"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

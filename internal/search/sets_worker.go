@@ -19,12 +19,12 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 )
 
 // BenchmarkSimFailover measures one simulated run of the scenario failover, with clients as goroutines, and for set-nx

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	services "lockbench/service/catalog"
+	services "lockbench/internal/service/catalog"
 )
 
 // TestReadInput reads the servers of an input and rejects invalid inputs.

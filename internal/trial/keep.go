@@ -7,8 +7,8 @@ import (
 
 	"lockbench/internal/history"
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 	"lockbench/workloads"
 )
 

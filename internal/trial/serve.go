@@ -18,12 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	services "lockbench/service/catalog"
 )
 
 // Serve is the child's side of a [Subprocess]: it reads its instructions and runs the trial. open returns the opener of a lock by name and options. Serve returns

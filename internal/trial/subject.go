@@ -8,11 +8,11 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
-	services "lockbench/service/catalog"
 	"lockbench/workloads"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Sketch is a cluster that is not started. Plans check which faults apply to it.

@@ -12,8 +12,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // World runs clusters.

@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/service/mariadb"
+	"lockbench/internal/service/operator"
+	"lockbench/internal/service/postgres"
+	"lockbench/internal/service/redis"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
 	"lockbench/locks/mutants"
-	"lockbench/service/mariadb"
-	"lockbench/service/operator"
-	"lockbench/service/postgres"
-	"lockbench/service/redis"
-	"lockbench/service/zookeeper"
 )
 
 // Lock is an entry of the catalog. All fills in what follows from the rest of an entry.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
-	services "lockbench/service/catalog"
 )
 
 func TestEntriesAreComplete(t *testing.T) {

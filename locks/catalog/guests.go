@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/internal/service/mariadb"
+	"lockbench/internal/service/postgres"
+	"lockbench/internal/service/redis"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
-	"lockbench/service/mariadb"
-	"lockbench/service/postgres"
-	"lockbench/service/redis"
-	"lockbench/service/zookeeper"
 )
 
 // redissonVersions are the builds of Redisson that scripts/guests makes. The first one is the default.

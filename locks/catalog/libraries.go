@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"lockbench/internal/service/etcd"
+	"lockbench/internal/service/mongo"
+	"lockbench/internal/service/nats"
+	"lockbench/internal/service/redis"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
-	"lockbench/service/etcd"
-	"lockbench/service/mongo"
-	"lockbench/service/nats"
-	"lockbench/service/redis"
-	"lockbench/service/zookeeper"
 )
 
 // Library is a stock lock library, used unchanged. Another program serves it, so that lockbench

@@ -1,9 +1,9 @@
 package catalog
 
 import (
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
 	"lockbench/locks/mutants"
-	"lockbench/service/redis"
 )
 
 // Mutants returns the locks that are wrong on purpose. [All] leaves them out, so that only

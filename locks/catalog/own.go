@@ -3,6 +3,10 @@ package catalog
 import (
 	"time"
 
+	"lockbench/internal/service/mariadb"
+	"lockbench/internal/service/postgres"
+	"lockbench/internal/service/redis"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
 	"lockbench/locks/control"
 	mariadblocks "lockbench/locks/mariadb"
@@ -11,16 +15,12 @@ import (
 	"lockbench/locks/redlock"
 	"lockbench/locks/setnx"
 	zookeeperlocks "lockbench/locks/zookeeper"
-	"lockbench/service/mariadb"
-	"lockbench/service/postgres"
-	"lockbench/service/redis"
-	"lockbench/service/zookeeper"
 )
 
 var (
 	serverless  = []locks.Topology{locks.None}
-	oneMaster   = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
-	anyMaster   = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster}
+	oneMaster   = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel}
+	anyMaster   = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster}
 	independent = []locks.Topology{locks.Independent}
 )
 

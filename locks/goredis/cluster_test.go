@@ -7,9 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks/goredis"
-	service "lockbench/service/redis"
 )
 
 // This test shows why Do and Script exist. Even with all its retries off, the cluster client resends a SET NX whose reply was

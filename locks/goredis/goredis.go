@@ -17,9 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // ioTimeout limits each dial, read and write. The library's default would hide most faults until they are over.
@@ -43,23 +41,23 @@ func Connect(store locks.Store) (redis.UniversalClient, error) {
 // time.
 func ConnectPatient(store locks.Store, more time.Duration) (redis.UniversalClient, error) {
 	nodes := store.Nodes()
-	if store.Topology == service.Sentinel {
-		nodes = store.Endpoints[service.Sentinels]
+	if store.Topology == locks.Sentinel {
+		nodes = store.Endpoints[locks.Sentinels]
 	}
 	o := options(store, nodes, ioTimeout+more)
 	switch store.Topology {
-	case service.Single, service.Replicated:
+	case locks.Single, locks.Replicated:
 		if len(nodes) == 0 {
 			return nil, fmt.Errorf("connect to redis: the %s store names no server", store.Topology)
 		}
 		return redis.NewClient(o.Simple()), nil
-	case service.Sentinel:
+	case locks.Sentinel:
 		// The client queries the sentinels for the master at every dial, and dials all of them through Store.Dial.
-		if o.MasterName = store.Params[service.MasterName]; len(nodes) == 0 || o.MasterName == "" {
+		if o.MasterName = store.Params[locks.MasterName]; len(nodes) == 0 || o.MasterName == "" {
 			return nil, fmt.Errorf("connect to redis: the sentinel store names %d sentinels and the master %q; both are needed", len(nodes), o.MasterName)
 		}
 		return redis.NewFailoverClient(o.Failover()), nil
-	case service.Cluster:
+	case locks.Cluster:
 		if len(nodes) == 0 {
 			return nil, fmt.Errorf("connect to redis: the cluster store names no node to ask")
 		}

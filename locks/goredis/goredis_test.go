@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	service "lockbench/service/redis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -147,7 +147,7 @@ func TestSentinelDialsThroughTheStore(t *testing.T) {
 }
 
 func TestConnectSaysWhatIsMissing(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, service.Sentinel, service.Cluster, locks.None} {
+	for _, topology := range []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.None} {
 		if c, err := goredis.Connect(service.Store(topology)); err == nil {
 			t.Errorf("connect to an empty %s store: got %v and no error", topology, c)
 		}
@@ -155,7 +155,7 @@ func TestConnectSaysWhatIsMissing(t *testing.T) {
 }
 
 func ExampleScript() {
-	client, err := goredis.Connect(service.Store(service.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}))
+	client, err := goredis.Connect(service.Store(locks.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/locktest"
@@ -17,7 +18,6 @@ import (
 	"lockbench/locks/redisson"
 	"lockbench/locks/redlock"
 	"lockbench/locks/setnx"
-	"lockbench/service/redis"
 )
 
 // onMasters returns a lock on independent masters of the test.
@@ -29,7 +29,7 @@ func onMasters(t *testing.T, masters int, opener locks.Opener, claims locks.Clai
 		all = append(all, &server{s: s})
 		nodes = append(nodes, s.Node(fmt.Sprint("redis-", i+1)))
 	}
-	store := redis.Store(redis.Independent, nodes...)
+	store := redis.Store(locks.Independent, nodes...)
 	through := func(ctx context.Context, id int, change func(locktest.Dial) locktest.Dial) (locks.Locker, error) {
 		store := store
 		store.Dial = change(store.Dial)

@@ -21,9 +21,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"lockbench/internal/service/mariadb"
 	"lockbench/locks"
 	"lockbench/locks/internal/sqllock"
-	"lockbench/service/mariadb"
 )
 
 // quiet drops the log of the client library, which also returns the errors.

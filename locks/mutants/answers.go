@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
-
 	"lockbench/locks"
 	"lockbench/locks/redisson"
 	"lockbench/locks/setnx"
-	"lockbench/service/redis"
+	"time"
 )
 
 // answering is a right lock whose requests or answers are changed.
@@ -84,7 +82,7 @@ func answeringLocks() []Mutant {
 	on := func(name, mistake string, claims locks.Claims, w Wrong, open locks.Opener) Mutant {
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: claims},
-			Mistake: mistake, Topologies: append(anyMaster, redis.Cluster), Wrong: w, Open: open,
+			Mistake: mistake, Topologies: append(anyMaster, locks.Cluster), Wrong: w, Open: open,
 		}
 	}
 	exclusive := redissonClaims(func(*locks.Claims) {})

@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 	"lockbench/locks/internal/plain"
-	service "lockbench/service/redis"
 )
 
 var (
@@ -112,7 +110,7 @@ func timeLocks() []Mutant {
 		w.Scenario, w.Class = "client-clock", "double-grant"
 		return Mutant{
 			Card:    locks.Card{Name: name, Family: locks.SingleStore, Claims: claims},
-			Mistake: mistake, Topologies: append(anyMaster, service.Cluster), WritesTime: true, Wrong: w, Open: openRows(unasked),
+			Mistake: mistake, Topologies: append(anyMaster, locks.Cluster), WritesTime: true, Wrong: w, Open: openRows(unasked),
 		}
 	}
 	return []Mutant{

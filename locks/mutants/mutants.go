@@ -16,10 +16,8 @@
 package mutants
 
 import (
-	"slices"
-
 	"lockbench/locks"
-	"lockbench/service/redis"
+	"slices"
 )
 
 // Mutant is a lock that is wrong on purpose, and what shows its mistake.
@@ -53,7 +51,7 @@ func All() []Mutant {
 }
 
 var (
-	anyMaster   = []locks.Topology{locks.Single, locks.Replicated, redis.Sentinel}
+	anyMaster   = []locks.Topology{locks.Single, locks.Replicated, locks.Sentinel}
 	independent = []locks.Topology{locks.Independent}
 )
 

@@ -1,12 +1,10 @@
 package mutants
 
 import (
-	"strings"
-	"time"
-
 	"lockbench/locks"
 	"lockbench/locks/redisson"
-	"lockbench/service/redis"
+	"strings"
+	"time"
 )
 
 // edit is one change of one script of package redisson: the text must stand in it once.
@@ -64,7 +62,7 @@ func (e edited) mutant() Mutant {
 	}
 	return Mutant{
 		Card:    locks.Card{Name: e.name, Family: locks.SingleStore, Claims: e.claims},
-		Mistake: e.mistake, Topologies: append(anyMaster, redis.Cluster), WritesTime: e.fair, Wrong: w,
+		Mistake: e.mistake, Topologies: append(anyMaster, locks.Cluster), WritesTime: e.fair, Wrong: w,
 		Open: e.open(o),
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"lockbench/internal/service/postgres"
 	"lockbench/locks"
 	"lockbench/locks/internal/sqllock"
-	"lockbench/service/postgres"
 )
 
 // connect is the [sqllock.Connect] of these locks.

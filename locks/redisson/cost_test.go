@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/redisson"
-	service "lockbench/service/redis"
 )
 
 // sentBy counts the commands that clients sent. It does not count commands that scripts call.
@@ -90,7 +90,7 @@ var modes = map[string]func(*testing.T) locks.Store{
 	"replicated": func(t *testing.T) locks.Store {
 		master := redistest.Start(t)
 		redistest.Start(t).Follow(t, master)
-		return service.Store(service.Replicated, master.Node("redis-1"))
+		return service.Store(locks.Replicated, master.Node("redis-1"))
 	},
 	"sentinel": func(t *testing.T) locks.Store {
 		sentinel := redistest.StartSentinel(t, "mymaster", redistest.Start(t))

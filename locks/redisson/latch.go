@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/locks/goredis"
-	service "lockbench/service/redis"
 )
 
 const (

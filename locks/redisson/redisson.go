@@ -44,9 +44,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // Options are the options of the locks of this family. The zero value has Redisson's defaults.
@@ -112,7 +110,7 @@ func (o Options) filled(t locks.Topology) Options {
 	o.RetryDelay = cmp.Or(o.RetryDelay, retryDelayDefault)
 	o.Retries = max(0, cmp.Or(o.Retries, retriesDefault))
 	o.publish = "publish"
-	if t == service.Cluster {
+	if t == locks.Cluster {
 		o.publish = "spublish"
 	}
 	if o.Reached == nil {

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/redisson"
-	service "lockbench/service/redis"
 )
 
 // In a cluster, all keys of a lock are in one slot, waiters are woken through the shard, and one watchdog renews locks of many
@@ -187,7 +187,7 @@ func independent(t *testing.T, n int) ([]*redistest.Server, locks.Store) {
 		all = append(all, s)
 		nodes = append(nodes, s.Node(fmt.Sprintf("redis-%d", i+1)))
 	}
-	return all, service.Store(service.Independent, nodes...)
+	return all, service.Store(locks.Independent, nodes...)
 }
 
 func TestRedLockNeedsAMajority(t *testing.T) {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
 	"lockbench/locks/redlock"
-	"lockbench/service/redis"
 )
 
 // The lock as an ordinary library, on three masters that know nothing of each other.
 func Example() {
 	ctx := context.Background()
-	locker, err := redlock.New(redlock.Options{})(ctx, locks.Client{Store: redis.Store(redis.Independent,
+	locker, err := redlock.New(redlock.Options{})(ctx, locks.Client{Store: redis.Store(locks.Independent,
 		locks.Node{Name: "one", Addr: "10.0.0.1:6379"},
 		locks.Node{Name: "two", Addr: "10.0.0.2:6379"},
 		locks.Node{Name: "three", Addr: "10.0.0.3:6379"},

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/locks"
 	"lockbench/locks/redlock"
-	"lockbench/service/redis"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +39,7 @@ func (m masters) open(t *testing.T, id int, o redlock.Options) (locks.Locker, *r
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = 5 * time.Second // a busy machine is not what is tested here
 	}
-	return redistest.OpenOver(t, redlock.New(o), redis.Store(redis.Independent, nodes...), id)
+	return redistest.OpenOver(t, redlock.New(o), redis.Store(locks.Independent, nodes...), id)
 }
 
 // values are what the masters hold for a key.
@@ -316,7 +316,7 @@ func TestExpiryFreesIt(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
-	store := redis.Store(redis.Independent, locks.Node{Name: "redis-1", Addr: "127.0.0.1:1"})
+	store := redis.Store(locks.Independent, locks.Node{Name: "redis-1", Addr: "127.0.0.1:1"})
 	l, err := redlock.New(redlock.Options{})(t.Context(), locks.Client{Store: store})
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("%s: got %v, want unsupported", name, err)
 		}
 	}
-	if _, err := redlock.New(redlock.Options{})(t.Context(), locks.Client{Store: redis.Store(redis.Independent)}); err == nil {
+	if _, err := redlock.New(redlock.Options{})(t.Context(), locks.Client{Store: redis.Store(locks.Independent)}); err == nil {
 		t.Error("opened without masters")
 	}
 	store.Topology = locks.Single

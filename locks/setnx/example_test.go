@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"lockbench/internal/service/redis"
 	"lockbench/locks"
 	"lockbench/locks/setnx"
-	"lockbench/service/redis"
 )
 
 // This example uses the lock as an ordinary library.
 func Example() {
 	ctx := context.Background()
 	locker, err := setnx.New()(ctx, locks.Client{
-		Store: redis.Store(redis.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
+		Store: redis.Store(locks.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -48,7 +48,7 @@ func Example() {
 func ExampleNewFenced() {
 	ctx := context.Background()
 	locker, err := setnx.NewFenced()(ctx, locks.Client{
-		Store: redis.Store(redis.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
+		Store: redis.Store(locks.Single, locks.Node{Name: "redis", Addr: "localhost:6379"}),
 	})
 	if err != nil {
 		fmt.Println(err)

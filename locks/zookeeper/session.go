@@ -19,9 +19,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
 	"lockbench/locks/internal/plain"
-	"lockbench/service/zookeeper"
 )
 
 // Options are the settings of the locks.

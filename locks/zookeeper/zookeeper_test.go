@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/zookeeper"
 )
 
 // server is a ZooKeeper for one test.

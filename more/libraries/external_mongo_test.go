@@ -17,9 +17,9 @@ import (
 	mongodriver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"lockbench/internal/service/mongo"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/locks"
-	"lockbench/service/mongo"
 )
 
 // mongoApart reaches FerretDB by a URL, alone and as a pretended replica set, and expects the control to be violated. No

@@ -17,10 +17,10 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // With and without a user, keys of others stay unchanged.

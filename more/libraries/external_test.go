@@ -17,13 +17,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/etcd"
+	"lockbench/internal/service/nats"
+	"lockbench/internal/service/zookeeper"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/world/process"
-	"lockbench/service"
-	"lockbench/service/etcd"
-	"lockbench/service/nats"
-	"lockbench/service/zookeeper"
 )
 
 // Stock libraries work with external servers that hooks break: they get the addresses of the proxies.

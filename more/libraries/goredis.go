@@ -4,9 +4,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // clientOptions are options of go-redis. By default it sends each command up to four times and ignores contexts; careful
@@ -18,7 +16,7 @@ type clientOptions struct {
 
 // at returns the options of go-redis for some addresses.
 func (o clientOptions) at(s locks.Store, addrs ...string) *redis.UniversalOptions {
-	u := &redis.UniversalOptions{Addrs: addrs, Dialer: s.Dial, MasterName: s.Params[service.MasterName]}
+	u := &redis.UniversalOptions{Addrs: addrs, Dialer: s.Dial, MasterName: s.Params[locks.MasterName]}
 	if o.careful {
 		u.MaxRetries, u.ContextTimeoutEnabled, u.ReadTimeout, u.DialTimeout = -1, true, time.Second, time.Second
 	}
@@ -28,11 +26,11 @@ func (o clientOptions) at(s locks.Store, addrs ...string) *redis.UniversalOption
 // goRedis returns a client of the store.
 func goRedis(s locks.Store, o clientOptions) (redis.UniversalClient, error) {
 	switch s.Topology {
-	case service.Single, service.Replicated:
+	case locks.Single, locks.Replicated:
 		return goRedisAt(s, s.Nodes()[0].Addr, o), nil
-	case service.Sentinel:
-		return redis.NewFailoverClient(o.at(s, addresses(s.Endpoints[service.Sentinels])...).Failover()), nil
-	case service.Cluster:
+	case locks.Sentinel:
+		return redis.NewFailoverClient(o.at(s, addresses(s.Endpoints[locks.Sentinels])...).Failover()), nil
+	case locks.Cluster:
 		c := o.at(s, addresses(s.Nodes())...).Cluster()
 		c.ClusterStateReloadInterval = o.reload
 		return redis.NewClusterClient(c), nil

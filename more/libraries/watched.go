@@ -3,12 +3,10 @@ package libraries
 import (
 	"context"
 	"errors"
+	"lockbench/locks"
 	"strings"
 	"sync"
 	"time"
-
-	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // watched is the API of rueidislock and valkeylock: a lock that is held until a context is done, on a majority of keys
@@ -50,11 +48,11 @@ func openWatched(notLocked error, open func(locks.Store, watchedSettings, time.D
 // server.
 func endpoints(s locks.Store) (addrs []string, master string, single bool, err error) {
 	switch s.Topology {
-	case service.Single, service.Replicated:
+	case locks.Single, locks.Replicated:
 		return []string{s.Nodes()[0].Addr}, "", true, nil
-	case service.Sentinel:
-		return addresses(s.Endpoints[service.Sentinels]), s.Params[service.MasterName], false, nil
-	case service.Cluster:
+	case locks.Sentinel:
+		return addresses(s.Endpoints[locks.Sentinels]), s.Params[locks.MasterName], false, nil
+	case locks.Cluster:
 		return addresses(s.Nodes()), "", false, nil
 	}
 	return nil, "", false, locks.ErrUnsupported

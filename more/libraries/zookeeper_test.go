@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"lockbench/internal/needs"
-	"lockbench/service/zookeeper"
+	"lockbench/internal/service/zookeeper"
 )
 
 // ZooKeeper's servers run in world local with the locks of this project and two libraries, Curator and kazoo.

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/nemesis"
-	"lockbench/service"
-	services "lockbench/service/catalog"
-	"lockbench/service/redis"
 	"lockbench/workloads"
 )
 
@@ -157,7 +157,7 @@ func inAll(t *testing.T, w world.World, atOnce bool, steps []nemesis.Step, forms
 func TestInLocal(t *testing.T) {
 	w := local.New(local.Options{Services: []*service.Service{redis.Service}})
 	needs.OrSkip(t, "local", w.Ready(t.Context()))
-	inAll(t, w, true, subjects(), locks.Single, locks.Independent, redis.Sentinel)
+	inAll(t, w, true, subjects(), locks.Single, locks.Independent, locks.Sentinel)
 }
 
 func TestInSim(t *testing.T) {
@@ -166,7 +166,7 @@ func TestInSim(t *testing.T) {
 		nemesis.Step{Fault: "clock", Target: "holder", Options: map[string]string{"by": "-60s"}},
 		nemesis.Step{Fault: "clock", Target: "clients", Options: map[string]string{"drift": "50%"}},
 	)
-	inAll(t, sim.New(sim.Options{Models: services.Models()}), false, steps, locks.Single, locks.Independent, redis.Sentinel)
+	inAll(t, sim.New(sim.Options{Models: services.Models()}), false, steps, locks.Single, locks.Independent, locks.Sentinel)
 }
 
 // The suite detects faults that have no effect, and faults that do not heal.

@@ -14,7 +14,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/testing/historytest"
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // events builds a history by hand, with times in milliseconds.
@@ -118,7 +118,7 @@ func bundleOf(t testing.TB, all []history.Event, plan []history.PlanStep, names 
 		Again: "lockbench run failover --world sim --seed 7", Program: "lockbench dev", Machine: "linux/amd64",
 		WorldCaveat: "World sim is weak evidence.", ServersCaveat: "Failovers are quick here.", Virtual: true}
 	for _, name := range names {
-		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(redis.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
+		h, err := history.Build(history.Header{Scenario: "failover", Lock: name, Topology: string(locks.Sentinel), World: "sim", Seed: 7, Plan: plan}, all)
 		if err != nil {
 			t.Fatal(err)
 		}

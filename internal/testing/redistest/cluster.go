@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	service "lockbench/internal/service/redis"
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // Cluster is a running Redis cluster without replicas, which ends with its test.
@@ -61,5 +61,5 @@ func freePort(host string) (string, error) {
 
 // Store returns a store of the cluster that names one of its nodes.
 func (c *Cluster) Store() locks.Store {
-	return service.Store(service.Cluster, c.Nodes[0].Node("redis-1"))
+	return service.Store(locks.Cluster, c.Nodes[0].Node("redis-1"))
 }

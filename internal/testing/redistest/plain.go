@@ -9,7 +9,6 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/locks"
-	service "lockbench/service/redis"
 )
 
 // Serve makes the test program a guest of the lock "plain". The guest "foreign" has neither source addresses nor address maps.
@@ -27,16 +26,16 @@ func Open(_ context.Context, c locks.Client) (locks.Locker, error) {
 	redis.SetLogger(Silent{})
 	const limit = 300 * time.Millisecond
 	s := c.Store
-	if s.Topology == service.Sentinel {
+	if s.Topology == locks.Sentinel {
 		return Plain{redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: s.Params[service.MasterName], SentinelAddrs: addresses(s.Endpoints[service.Sentinels]),
+			MasterName: s.Params[locks.MasterName], SentinelAddrs: addresses(s.Endpoints[locks.Sentinels]),
 			Dialer: s.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
 		})}, nil
 	}
 	if len(s.Nodes()) == 0 {
 		return Plain{}, nil
 	}
-	if s.Topology == service.Cluster {
+	if s.Topology == locks.Cluster {
 		return Plain{redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: addresses(s.Nodes()), Dialer: s.Dial, MaxRetries: -1, DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit,
 		})}, nil

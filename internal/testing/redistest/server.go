@@ -18,9 +18,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockbench/internal/needs"
+	service "lockbench/internal/service/redis"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	service "lockbench/service/redis"
 )
 
 // limit bounds each wait for something that must happen.
@@ -123,7 +123,7 @@ func (s *Server) Kill() {
 
 // Store returns a store of the topology single with the server.
 func (s *Server) Store() locks.Store {
-	return service.Store(service.Single, s.Node("redis-1"))
+	return service.Store(locks.Single, s.Node("redis-1"))
 }
 
 // Node returns the server under a name.

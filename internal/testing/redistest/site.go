@@ -19,13 +19,13 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // Site is a group of servers that a test uses as external servers. They reach each other through a proxy, so that tests
@@ -125,7 +125,7 @@ func (s *Site) secured(n service.Node, port uint16) string {
 	if s.Certs != nil {
 		fmt.Fprintf(&b, "port 0\ntls-port %d\ntls-replication yes\ntls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\n",
 			port, s.Certs.Server.Cert, s.Certs.Server.Key, s.Certs.CA)
-		if s.Topology.Name == redis.Cluster {
+		if s.Topology.Name == locks.Cluster {
 			b.WriteString("tls-cluster yes\n")
 		}
 	}
@@ -205,15 +205,15 @@ func (s *Site) URL() string {
 	var addrs []string
 	part, path := redis.Name, ""
 	switch s.Topology.Name {
-	case redis.Sentinel:
-		scheme, part, path = scheme+"+sentinel", redis.Sentinels, "/mymaster"
-	case redis.Cluster:
+	case locks.Sentinel:
+		scheme, part, path = scheme+"+sentinel", locks.Sentinels, "/mymaster"
+	case locks.Cluster:
 		scheme += "+cluster"
 	}
 	for _, n := range s.Topology.InPart(part) {
 		addrs = append(addrs, s.Addr(n.Name).String())
 	}
-	if s.Topology.Name == redis.Independent {
+	if s.Topology.Name == locks.Independent {
 		return scheme + "://" + strings.Join(addrs, ","+scheme+"://")
 	}
 	return scheme + "://" + strings.Join(addrs, ",") + path

@@ -8,10 +8,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // Spec returns a spec with Redis in a topology.

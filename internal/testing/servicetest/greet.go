@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Greets sees that a greeting carries as much as it is given to a node, that a share of it comes back, one in

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Located is what URLs mean, with blanks between, or why they are refused.

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/operator"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/shim"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/operator"
 )
 
 // Managed is a replicated database whose failovers lockbench manages.

@@ -3,7 +3,7 @@ package servicetest
 import (
 	"testing"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Version is the result of reading a version. The zero value means that the text is not the service's.

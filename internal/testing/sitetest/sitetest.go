@@ -16,12 +16,12 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/report"
+	"lockbench/internal/service"
 	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/external"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // Site is a group of servers of a service that world local runs. World external reaches them

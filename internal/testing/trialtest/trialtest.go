@@ -16,13 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
-	"lockbench/service"
-	services "lockbench/service/catalog"
 )
 
 // RoleVariable makes a test binary something else than the tests: what its package has

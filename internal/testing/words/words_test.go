@@ -24,8 +24,8 @@ var (
 
 // exceptions are files that may contain the words, with the reason.
 var exceptions = map[string]string{
-	"internal/testing/words/words_test.go": "lists the words",
-	"service/postgres/postgres.go":         "names the Unix user nobody",
+	"internal/testing/words/words_test.go":  "lists the words",
+	"internal/service/postgres/postgres.go": "names the Unix user nobody",
 }
 
 // unwritten are directories of downloads and results. Directories that begin with a dot are left out, too.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // ClockSetter is a machine with a clock that can be shifted. The clocks of data nodes can be, if

@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 	"lockbench/internal/world/shim"
-	"lockbench/service"
 )
 
 // startLimit bounds the start of a killed node.

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // The methods below implement [service.Host].

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/proxy"
-	"lockbench/service"
 )
 
 // notes are links that note how they were changed.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Machine runs the program of one server. It is the part of a node that differs between worlds.

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
-	"lockbench/service"
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // idle is a machine on which nothing runs.
@@ -22,7 +23,7 @@ func (idle) Launch(context.Context, service.Program, bool) error { return nil }
 // TestFollowWhileLaunching: a failover manager changes the leader of a node while a fault starts it. The race
 // detector reports it if they do not wait for each other.
 func TestFollowWhileLaunching(t *testing.T) {
-	on, _ := service.Find(redis.Service, redis.Replicated)
+	on, _ := service.Find(redis.Service, locks.Replicated)
 	c := &Cluster{Spec: world.Spec{Service: redis.Service, Topology: on}}
 	is := on.Nodes()[0]
 	c.Add(is, idle{}, &service.Place{Node: is, Topology: on, Config: "/lb", Data: "/lb/data"})

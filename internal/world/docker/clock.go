@@ -12,8 +12,8 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world/shim"
-	"lockbench/service"
 )
 
 const (

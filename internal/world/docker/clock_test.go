@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/shim"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // TestClock shifts the clock of one server, also across a restart. Leases end by that clock, the clock of another server is not

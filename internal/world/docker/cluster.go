@@ -18,11 +18,11 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/singleflight"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
-	"lockbench/service"
 )
 
 var _ cluster.Links = (*Cluster)(nil)

@@ -38,10 +38,10 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
-	"lockbench/service"
 )
 
 // Options configure a docker world. The zero value is valid.

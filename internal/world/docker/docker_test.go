@@ -14,12 +14,12 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // guestEnv makes this test program serve as a guest instead.

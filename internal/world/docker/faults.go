@@ -9,9 +9,9 @@ import (
 	"net/netip"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
-	"lockbench/service"
 )
 
 // holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing

@@ -12,17 +12,16 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica has
 // received is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
 		old, err := c.Leader(ctx)
 		if err != nil {
@@ -81,7 +80,7 @@ func TestPromote(t *testing.T) {
 	for _, try := range []struct {
 		topology locks.Topology
 		chosen   string
-	}{{locks.Replicated, "redis-3"}, {redis.Sentinel, ""}} {
+	}{{locks.Replicated, "redis-3"}, {locks.Sentinel, ""}} {
 		t.Run(string(try.topology), func(t *testing.T) {
 			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 				a := open(ctx, t, c, 1)
@@ -158,7 +157,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 // TestCutConcernsItsLinksAlone cuts links of clients and of servers, in one direction and in both. A node that restarts during a
 // cut stays cut off.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		ping := func(from, to string) error {
@@ -210,7 +209,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 // TestFaultsFindWhoFollowsDiscovery checks that a client of sentinels or of a cluster connects to the addresses that are made for
 // it. It might reach the servers' own addresses, but faults would not affect such connections.
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
-	for _, topology := range []locks.Topology{redis.Sentinel, redis.Cluster} {
+	for _, topology := range []locks.Topology{locks.Sentinel, locks.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
 			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
 				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: redistest.Open})
@@ -400,7 +399,7 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 	t.Run("is unsupported behind sentinels", func(t *testing.T) {
-		run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+		run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
 			foreign.ID = 1
 			_, err := c.Open(ctx, foreign)
 			if !errors.As(err, new(world.Unsupported)) || !strings.Contains(err.Error(), "addr_map") {

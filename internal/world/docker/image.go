@@ -19,8 +19,8 @@ import (
 	"github.com/moby/moby/client/pkg/jsonmessage"
 
 	"lockbench/deploy/images"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // fetchLimit bounds how long a run waits for a registry and a package mirror.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // TestPack checks the content of an image. The same files must make the same image, or its tag means nothing.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // node is the container that is the machine of one server. Its data may be wiped; its configuration stays, with

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"io"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 var _ world.World = (*World)(nil)

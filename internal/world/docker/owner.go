@@ -17,7 +17,7 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // The labels of all our objects. The machine is one of them, because an owner can only be checked on its machine,

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"lockbench/deploy/images"
+	"lockbench/internal/service"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // tools are the programs of every image in addition to those of its service.

@@ -22,10 +22,10 @@ import (
 	"github.com/moby/moby/client"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service/redis"
 )
 
 // refusal is an error answer of a daemon to a request.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // draft is a cluster without running containers.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // makeSeed creates the initial data, if the service has any, once, in the container of the first node; all nodes

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	services "lockbench/internal/service/catalog"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
-	"lockbench/service"
-	services "lockbench/service/catalog"
-	"lockbench/service/redis"
 )
 
 // TestServices tests the nodes of the other services in containers: faults cut them off, pause them, and kill them with all their

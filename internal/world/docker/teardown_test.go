@@ -22,10 +22,10 @@ import (
 	"go.uber.org/goleak"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // testProgram returns the path of this program, which is started again as a guest or as a harness.

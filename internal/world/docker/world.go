@@ -13,10 +13,10 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 var _ world.World = (*World)(nil)

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // dialLimit bounds a connection with TLS and login.

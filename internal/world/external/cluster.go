@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
-	"lockbench/service"
 )
 
 var _ cluster.Links = (*backend)(nil)

@@ -28,10 +28,10 @@ import (
 	"time"
 
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/internal/turn"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // Name is what people call this world.

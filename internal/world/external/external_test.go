@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
-	"lockbench/service"
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // read makes a world of what a person gives.
@@ -51,7 +52,7 @@ func refused(t *testing.T, w *World, site *redistest.Site, keys string, want ...
 }
 
 func TestWrongPasswordIsRefused(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "right", nil)
+	site := redistest.NewSite(t, locks.Single, "right", nil)
 	for name, want := range map[string]string{"wrong": "WRONGPASS", "": "NOAUTH"} {
 		w := read(t, Given{Servers: []string{site.URL()}}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": name})
 		refused(t, w, site, ":0", "it refuses the login", want, "LOCKBENCH_REDIS_PASSWORD")
@@ -93,14 +94,14 @@ func TestMaskHasAllSecrets(t *testing.T) {
 
 func TestCertificatesThatWillNotDoAreRefused(t *testing.T) {
 	expired := redistest.NewCerts(t, time.Now().Add(-time.Hour))
-	site := redistest.NewSite(t, redis.Single, "", expired)
+	site := redistest.NewSite(t, locks.Single, "", expired)
 	given := Given{
 		Servers: []string{site.URL()}, TLSName: redistest.CertName,
 		CA: expired.CA, Cert: expired.Client.Cert, Key: expired.Client.Key,
 	}
 	refused(t, read(t, given, nil), site, ":0", "its certificate is not valid now, but from ")
 	valid := redistest.NewCerts(t, time.Now().Add(time.Hour))
-	site = redistest.NewSite(t, redis.Single, "", valid)
+	site = redistest.NewSite(t, locks.Single, "", valid)
 	given.Servers = []string{site.URL()}
 	refused(t, read(t, given, nil), site, ":0", "--tls-ca") // it is another authority's
 	given.CA, given.TLSName = valid.CA, "other.test"
@@ -113,7 +114,7 @@ func TestCertificatesThatWillNotDoAreRefused(t *testing.T) {
 
 // A port without TLS does not answer a handshake.
 func TestTLSOnAPlainPort(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	url := strings.Replace(site.URL(), "redis:", "rediss:", 1)
 	w := read(t, Given{Servers: []string{url}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -134,7 +135,7 @@ func TestCertificateWithoutNames(t *testing.T) {
 }
 
 func TestServersWithForeignKeysAreRefused(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	if said, err := site.Ask(t.Context(), "redis-1", "SET", "lockbench:7:a", "theirs"); said != "+OK" {
 		t.Fatal(said, err)
 	}
@@ -153,7 +154,7 @@ func TestServersWithForeignKeysAreRefused(t *testing.T) {
 // name of a lock, and no key of another program.
 func TestRemoveByHand(t *testing.T) {
 	needs.OrSkip(t, "local", needs.Programs("redis-cli", "sh", "xargs"))
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	set := func(keys ...string) {
 		for _, key := range keys {
 			if said, err := site.Ask(t.Context(), "redis-1", "SET", strconv.Quote(key), "x"); said != "+OK" {
@@ -192,13 +193,13 @@ func TestRemoveByHand(t *testing.T) {
 }
 
 func spec(seed uint64) world.Spec {
-	one, _ := service.Find(redis.Service, redis.Single)
+	one, _ := service.Find(redis.Service, locks.Single)
 	return world.Spec{Service: redis.Service, Topology: one, Clients: 1, Seed: seed}
 }
 
 // A hook that hangs is ended at its limit and reported. At the end it is undone, like all other hooks.
 func TestHookThatHangs(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	hooks := site.Hooks("kill: {run: 'echo began; sleep 60', limit: 300ms}", "start: touch "+filepath.Join(site.Dir, "started")+"-{node}")
 	w := read(t, Given{Servers: []string{site.URL()}, Hooks: hooks}, nil)
 	if err := w.Ready(t.Context()); err != nil {
@@ -240,7 +241,7 @@ func TestHookThatHangs(t *testing.T) {
 // A failed undo is reported with the command to run by hand. Secrets are removed from output.
 func TestUndoThatFails(t *testing.T) {
 	const secret = "s3cr3t"
-	site := redistest.NewSite(t, redis.Single, secret, nil)
+	site := redistest.NewSite(t, locks.Single, secret, nil)
 	hooks := site.Hooks("pause: echo "+secret+"; true redis-cli -a hunter2", "resume: echo no {node}; true redis-cli -a hunter2; exit 7")
 	w := read(t, Given{Servers: []string{site.URL()}, Hooks: hooks}, map[string]string{"LOCKBENCH_REDIS_PASSWORD": secret})
 	if err := w.Ready(t.Context()); err != nil {
@@ -283,7 +284,7 @@ func TestUndoThatFails(t *testing.T) {
 // A node that hooks have cut off from all others is joined by its opposite, once; a link alone
 // cannot be cut so. A hook promotes, and the servers themselves say who leads.
 func TestHooksOfLinksAndOfPromotion(t *testing.T) {
-	site := redistest.NewSite(t, redis.Sentinel, "", nil)
+	site := redistest.NewSite(t, locks.Sentinel, "", nil)
 	said := filepath.Join(site.Dir, "said")
 	path := filepath.Join(t.TempDir(), "hooks.yaml")
 	text := "hooks:\n  isolate: echo off {host} >> " + said + "\n  heal: echo on {host} >> " + said + "\n"
@@ -339,7 +340,7 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 // Keys are only in the database that the URL names. Servers are reached at the addresses of the hooks
 // file.
 func TestDatabaseAndAddresses(t *testing.T) {
-	site := redistest.NewSite(t, redis.Single, "secret", nil)
+	site := redistest.NewSite(t, locks.Single, "secret", nil)
 	hooks := filepath.Join(t.TempDir(), "hooks.yaml")
 	text := "addresses: {'nat.test:1': '" + site.Addr("redis-1").String() + "'}\n"
 	if err := os.WriteFile(hooks, []byte(text), 0o644); err != nil {
@@ -392,7 +393,7 @@ func readFile(t *testing.T, path string) string {
 
 // Where locks ask for other servers than there are, they are told so.
 func TestPlace(t *testing.T) {
-	five, _ := service.Find(redis.Service, redis.Independent)
+	five, _ := service.Find(redis.Service, locks.Independent)
 	for _, c := range []struct {
 		url  string
 		asks service.Topology

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"lockbench/internal/regular"
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Given names the servers and how to reach them.

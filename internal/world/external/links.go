@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // Cut cuts links between servers by hooks.

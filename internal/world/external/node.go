@@ -8,8 +8,8 @@ import (
 	"net"
 	"sync/atomic"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world/cluster"
-	"lockbench/service"
 )
 
 var _ cluster.Machine = (*node)(nil)

@@ -20,8 +20,8 @@ import (
 
 	"lockbench/internal/claim"
 	"lockbench/internal/regular"
+	"lockbench/internal/service"
 	"lockbench/internal/shellword"
-	"lockbench/service"
 )
 
 // owed is the record of a file with undo commands, its owed.sh. A run keeps one while hooks are pending, and holds

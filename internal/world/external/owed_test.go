@@ -11,17 +11,17 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/service"
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // After a run whose undo failed, runs on the same servers are refused, and other worlds report the file, until its
 // commands have succeeded. The file of a run in progress is not reported.
 func TestOwed(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	fixed := filepath.Join(t.TempDir(), "fixed")
 	given := Given{Servers: []string{site.URL()}, Hooks: site.Hooks("pause: 'true'", "resume: test -e "+fixed)}
 	w := read(t, given, nil)
@@ -143,7 +143,7 @@ func TestOwedCannotBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_STATE_HOME", state)
-	site := redistest.NewSite(t, redis.Single, "", nil)
+	site := redistest.NewSite(t, locks.Single, "", nil)
 	w := read(t, Given{Servers: []string{site.URL()}, Hooks: site.Hooks()}, nil)
 	var said []string
 	w.options.Say = func(text string) { said = append(said, text) }

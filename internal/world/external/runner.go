@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/internal/shellword"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // runner runs hooks and records which of them are to be undone. Faults ensure that a hook and its undo

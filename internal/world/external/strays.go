@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // straysMax is how many keys the servers may have, so that reading their names twice costs nothing that clients would notice.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // TestStrays: keys that appeared since and have not the prefix in their names are strays. Keys that were there, and keys of

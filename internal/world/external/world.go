@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 var _ world.World = (*World)(nil)

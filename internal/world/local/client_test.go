@@ -13,12 +13,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/locks"
-	"lockbench/service"
-	redisservice "lockbench/service/redis"
 )
 
 // clients are the ways in which a lock can run.
@@ -130,7 +129,7 @@ func reaches(ctx context.Context, client world.Client, key string) error {
 func TestForeignGuestThatDiscovers(t *testing.T) {
 	below := clients["foreign"]
 	below.Command = "setsid " + os.Args[0] + " foreign; exit 0"
-	for _, topology := range []locks.Topology{redisservice.Sentinel, redisservice.Cluster} {
+	for _, topology := range []locks.Topology{locks.Sentinel, locks.Cluster} {
 		for name, spec := range map[string]world.ClientSpec{"itself": clients["foreign"], "a child": below} {
 			t.Run(string(topology)+", "+name, func(t *testing.T) {
 				run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 var _ cluster.Addresses = (*backend)(nil)

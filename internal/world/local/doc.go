@@ -25,10 +25,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
-	"lockbench/service"
 )
 
 // Options configure a local world. The zero value is valid.

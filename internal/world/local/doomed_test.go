@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
-	"lockbench/service"
-	"lockbench/service/redis"
+	"lockbench/locks"
 )
 
 // harnessEnv makes this test program a harness that prints its processes and waits to be killed.
@@ -21,7 +22,7 @@ func runDoomedHarness() {
 	os.Unsetenv(harnessEnv)
 	os.Setenv(guestEnv, "1")
 	w := New(Options{Services: []*service.Service{redis.Service}, Self: []string{os.Args[0]}})
-	err := w.Run(context.Background(), redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
+	err := w.Run(context.Background(), redistest.Spec(locks.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
 		c := runningOf(wc)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
 		if err != nil {

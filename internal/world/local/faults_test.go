@@ -11,11 +11,10 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
@@ -23,7 +22,7 @@ var lease60 = locks.Request{Keys: []string{"k"}, Owner: "o", TTL: time.Minute}
 // TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica
 // has received is granted again. The test does it twice in one cluster, which must recover completely in between.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		for episode := range 2 {
 			old, err := c.Leader(ctx)
 			if err != nil {
@@ -108,7 +107,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 }
 
 func TestPromote(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.Replicated, redis.Sentinel} {
+	for _, topology := range []locks.Topology{locks.Replicated, locks.Sentinel} {
 		for _, chosen := range []string{"", "redis-3"} {
 			t.Run(string(topology)+" "+chosen, func(t *testing.T) {
 				run(t, redistest.Spec(topology, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
@@ -144,7 +143,7 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteIsOrderedAgain checks that the next sentinel gets the order for a failover if the first one dies of it.
 func TestPromoteIsOrderedAgain(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{}), func(ctx context.Context, c *running) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{}), func(ctx context.Context, c *running) error {
 		first := c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == "sentinel-1" })]
 		if _, err := redistest.Ask(ctx, first.real, "SENTINEL", "SIMULATE-FAILURE", "crash-after-election"); err != nil {
 			return err
@@ -202,7 +201,7 @@ func short(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func TestCutConcernsOneClient(t *testing.T) {
-	run(t, redistest.Spec(redis.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		cut := []world.Link{{From: "redis-1", To: "client-1"}, {From: "sentinel-1", To: "redis-1"}}

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // guestEnv makes this test program serve as a guest instead.
@@ -104,7 +104,7 @@ func open(ctx context.Context, t *testing.T, c *running, id int) world.Client {
 }
 
 func TestTopologies(t *testing.T) {
-	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, redis.Sentinel, redis.Cluster, locks.Independent} {
+	for _, topology := range []locks.Topology{locks.None, locks.Single, locks.Replicated, locks.Sentinel, locks.Cluster, locks.Independent} {
 		t.Run(string(topology), func(t *testing.T) {
 			began := time.Now()
 			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
@@ -112,7 +112,7 @@ func TestTopologies(t *testing.T) {
 				if err := c.Healthy(ctx); err != nil {
 					return err
 				}
-				if topology != locks.None && topology != locks.Independent && topology != redis.Cluster {
+				if topology != locks.None && topology != locks.Independent && topology != locks.Cluster {
 					master, err := c.Leader(ctx)
 					if master != "redis-1" || err != nil {
 						t.Errorf("master is %q, %v", master, err)

@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 	"lockbench/internal/world/shim"
-	"lockbench/service"
 )
 
 var _ cluster.ClockSetter = (*node)(nil)

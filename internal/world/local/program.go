@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world/process"
-	"lockbench/service"
 )
 
 // program is the program of a service's nodes.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"lockbench/internal/output"
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // listed returns a service whose nodes run a program.

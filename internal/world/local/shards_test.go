@@ -10,17 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // TestClusterFailsOver checks that the replica of a dead master is elected and serves the slots. The old master returns
 // without data as a replica.
 func TestClusterFailsOver(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
+	run(t, redistest.Spec(locks.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		client := open(ctx, t, c, 1)
 		take := func(session, key string) error {
 			_, err := client.Conn().Acquire(ctx, session, locks.Request{Keys: []string{key}, Owner: "x"})
@@ -80,7 +79,7 @@ func TestClusterFailsOver(t *testing.T) {
 // A replica is promoted by hand although its master lives. Links of the cluster bus can be cut, so a node that is cut off
 // from all others loses its role.
 func TestClusterPromotesAndIsCut(t *testing.T) {
-	run(t, redistest.Spec(redis.Cluster, world.Spec{}), func(ctx context.Context, c *running) error {
+	run(t, redistest.Spec(locks.Cluster, world.Spec{}), func(ctx context.Context, c *running) error {
 		if now, err := c.Abilities().Promote(ctx, "redis-4"); now != "redis-4" || err != nil {
 			return errors.Join(err, errors.New("promoted "+now))
 		}
@@ -119,11 +118,11 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 }
 
 // TestClusterForgets checks that flush and evict empty each leader of a cluster.
-func TestClusterForgets(t *testing.T) { testForgets(t, redis.Cluster, 3) }
+func TestClusterForgets(t *testing.T) { testForgets(t, locks.Cluster, 3) }
 
 // TestForgets checks that flush and evict empty each leader of the other topologies.
 func TestForgets(t *testing.T) {
-	for topology, leaders := range map[locks.Topology]int{locks.Single: 1, locks.Replicated: 1, redis.Sentinel: 1, locks.Independent: 5} {
+	for topology, leaders := range map[locks.Topology]int{locks.Single: 1, locks.Replicated: 1, locks.Sentinel: 1, locks.Independent: 5} {
 		t.Run(string(topology), func(t *testing.T) { testForgets(t, topology, leaders) })
 	}
 }
@@ -190,7 +189,7 @@ func testForgets(t *testing.T, topology locks.Topology, count int) {
 				return err
 			}
 		}
-		if topology == redis.Cluster {
+		if topology == locks.Cluster {
 			for _, replica := range []string{"redis-4", "redis-5", "redis-6"} {
 				err := c.Abilities().Orders[service.OrderFlush](ctx, service.OrderArgs{Node: replica})
 				if err == nil || !strings.Contains(err.Error(), "READONLY") {

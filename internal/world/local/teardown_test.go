@@ -18,12 +18,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 func TestSideBySide(t *testing.T) {
@@ -100,7 +100,7 @@ func TestEnds(t *testing.T) {
 					}
 				}
 			}()
-			err := w.Run(ctx, redistest.Spec(redis.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
+			err := w.Run(ctx, redistest.Spec(locks.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
 				c := runningOf(wc)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // toy is a service whose nodes do not bind source addresses. Each node gets the addresses of the others at its start, and

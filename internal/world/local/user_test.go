@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/mariadb"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/mariadb"
 )
 
 // ordinaryEnv marks the process of a test that runs as an ordinary user.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // Bundled returns the path of a file in the directory of this program, with which it was built.

@@ -15,8 +15,8 @@ import (
 	"lockbench/internal/guest"
 	"lockbench/internal/history"
 	"lockbench/internal/secret"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // Net is the network of a cluster, for its clients.

@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // listener accepts connections. If source is empty, the remote IP names the source.

@@ -18,8 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"lockbench/internal/service/redis"
 	"lockbench/internal/world"
-	"lockbench/service/redis"
 )
 
 // patience bounds every wait of these tests; no test passes because of it.

@@ -7,8 +7,8 @@ import (
 	"runtime"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // places is the number of connections of one client to one node, for each purpose, that can be open

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // modulesDir is the folder in which a module was built, or empty.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/service"
 )
 
 // network has the state of all links: which ends can reach each other, and how fast.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"lockbench/service"
+	"lockbench/internal/service"
 )
 
 // node is one server in the network.

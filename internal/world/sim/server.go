@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
 )
 
 // This file is the interface between the network and a simulated lock service: [Model], [Service] and

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/internal/service"
+	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
-	"lockbench/service"
-	"lockbench/service/redis"
 )
 
 // slate is a lock service of nothing but a network: the server board-1 writes down what

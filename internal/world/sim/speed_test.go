@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
-	services "lockbench/service/catalog"
 )
 
 // The goals for the simulation's speed.

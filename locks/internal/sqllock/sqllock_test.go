@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/service"
+	mariadbservice "lockbench/internal/service/mariadb"
+	postgresservice "lockbench/internal/service/postgres"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
 	"lockbench/locks/mariadb"
 	"lockbench/locks/postgres"
-	"lockbench/service"
-	mariadbservice "lockbench/service/mariadb"
-	postgresservice "lockbench/service/postgres"
 )
 
 // lockers opens clients of locks on a real server.

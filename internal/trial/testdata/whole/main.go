@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"os"
 
+	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
-	services "lockbench/service/catalog"
 )
 
 // Libraries that draw from the global random source use its seed.
