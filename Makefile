@@ -119,7 +119,7 @@ measure: build guests more ### run a campaign and write its results into results
 	go test ./results -count 1 -update -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
 
 verify: build ### the long checks of the checker, and fuzzing (half an hour; SINCE=REVISION compares a corpus with that revision)
-	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/sweep/ ./checker/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}
+	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/internal/sweep/ ./checker/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}
 	@set -e; for target in history/FuzzRead history/jepsen/FuzzRead history/jepsen/FuzzOpen; do \
 		go test -run '^$$' -fuzz "^$${target##*/}\$$" -fuzztime $(FUZZTIME) ./internal/$${target%/*}/; done
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZTIME) ./scenarios/

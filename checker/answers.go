@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )

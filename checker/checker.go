@@ -3,6 +3,9 @@
 //
 // [Judge] runs all checks. The verdict of its report is the worst verdict of a [Check]. checks.go lists the checks and the
 // rules of their findings.
+//
+// The Go API that lockbench keeps stable is in lockbench, lockbench/locks and lockbench/locks/locktest.
+// This package is not part of it.
 package checker
 
 import (

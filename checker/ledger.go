@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"lockbench/checker/hold"
-	"lockbench/checker/models"
+	"lockbench/checker/internal/models"
 	"lockbench/internal/history"
 	"lockbench/locks"
 )

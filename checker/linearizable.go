@@ -9,7 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockbench/checker/models"
+	"lockbench/checker/internal/models"
 	"lockbench/internal/history"
 )
 

@@ -8,6 +8,9 @@
 //
 // [Draw] makes a [Plan] of a scenario's steps, and a [Runner] carries out one episode of it and
 // always heals. The smallest lasting fault is in drop_replies.go; read it first.
+//
+// The Go API that lockbench keeps stable is in lockbench, lockbench/locks and lockbench/locks/locktest.
+// This package is not part of it.
 package nemesis
 
 import (

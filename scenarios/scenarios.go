@@ -16,6 +16,9 @@
 //
 // [Scenario.Check] checks the same rules after flags (--locks, --ttl, --hold, ...) have changed
 // a scenario.
+//
+// The Go API that lockbench keeps stable is in lockbench, lockbench/locks and lockbench/locks/locktest.
+// This package is not part of it.
 package scenarios
 
 import (

@@ -4,6 +4,9 @@
 // talks to the real client process, applies accesses to the [Guarded] resource, and records everything. The counter
 // (counting.go) is the simplest. Other workloads need more of a lock: re-entry, a shared mode, several keys, waiting or
 // renewal (see [Need]).
+//
+// The Go API that lockbench keeps stable is in lockbench, lockbench/locks and lockbench/locks/locktest.
+// This package is not part of it.
 package workloads
 
 import (

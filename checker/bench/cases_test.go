@@ -3,7 +3,7 @@ package bench
 import (
 	"math/rand/v2"
 
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // Case has the parameters of a history, so that two processes can generate the same one.

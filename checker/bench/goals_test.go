@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // judged judges all locks of a case once.

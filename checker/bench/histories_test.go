@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"lockbench/checker/internal/models"
 	"lockbench/checker/internal/oracle"
-	"lockbench/checker/models"
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 var cases = []Case{

@@ -8,8 +8,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockbench/checker/models"
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/models"
+	"lockbench/checker/internal/sweep"
 )
 
 // Model returns the sequential specification of the lock that m describes.

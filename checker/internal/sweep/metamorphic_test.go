@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // These changes to a history have a known effect on its verdict. They need no oracle, so they also test histories for which

@@ -9,9 +9,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"lockbench/checker/internal/models"
 	oracles "lockbench/checker/internal/oracle"
-	"lockbench/checker/models"
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // TestMain makes the garbage collector run less often, because the tests create millions of short-lived histories.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // The tests compare package sweep with porcupine, which shares only the sequential model of the operations with it. Histories

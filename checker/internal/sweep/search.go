@@ -6,7 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"lockbench/checker/models"
+	"lockbench/checker/internal/models"
 )
 
 const tooMany = "the search for an order of the operations that explains each refusal came to its limit"

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"lockbench/checker/sweep"
+	"lockbench/checker/internal/sweep"
 )
 
 // play has the parameters of random histories.
