@@ -75,10 +75,10 @@ func brokenRule(path string, imports []string) string {
 	switch {
 	case has("lockbench/internal/search") && !program:
 		return "only the program and the façade may import search"
-	case has("lockbench/internal/run") && path != "lockbench/internal/search" && path != "lockbench/internal/campaign" && !program:
-		return "only search, campaign, the program and the façade may import run"
-	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/search" && !program:
-		return "only run, search, the program and the façade may import trial"
+	case has("lockbench/internal/run") && path != "lockbench/internal/search" && path != "lockbench/internal/campaign" && path != "lockbench/internal/conform" && !program:
+		return "only search, campaign, conform, the program and the façade may import run"
+	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/search" && path != "lockbench/internal/conform" && !program:
+		return "only run, search, conform, the program and the façade may import trial"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial must neither judge nor report"
 	case !strings.HasPrefix(path, "lockbench/checker/internal/") &&
@@ -192,5 +192,16 @@ func TestImportRulesBite(t *testing.T) {
 		if brokenRule(broken.path, []string{broken.imported}) == "" {
 			t.Errorf("%s may import %s", broken.path, broken.imported)
 		}
+	}
+}
+
+// TestContractImportsNothing: who implements the contract of a lock, or runs its suite, gets no dependency.
+func TestContractImportsNothing(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./locks", "./locks/locktest").Output()
+	if err != nil {
+		t.Fatalf("list the packages: %v", err)
+	}
+	if got := strings.Fields(string(out)); !slices.Equal(got, []string{"lockbench/locks", "lockbench/locks/locktest"}) {
+		t.Errorf("the contract of a lock and its suite import %v", got)
 	}
 }

@@ -1,31 +1,24 @@
 package main
 
 import (
-	"cmp"
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
+	"lockbench/internal/conform"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/service"
-	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
 	"lockbench/internal/wasm"
 	"lockbench/internal/world"
-	"lockbench/internal/world/external"
-	"lockbench/locks"
 	"lockbench/locks/catalog"
-	"lockbench/locks/locktest"
 	"lockbench/scenarios"
 )
 
@@ -128,33 +121,49 @@ func (f *conformFlags) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := conformReport{Schema: conformSchema, Lock: s.entry.Name, Call: s.call, Version: s.version, World: s.world.Name()}
-	for _, t := range s.entry.Topologies {
-		on, err := s.on(c.Context(), t)
-		if err != nil {
-			return err
-		}
-		r.Topologies = append(r.Topologies, on)
+	r, err := s.Run(c.Context(), func(r *conform.Report, on *conform.On) {
 		if !f.json {
-			r.print(c.OutOrStdout(), &on)
+			r.Print(c.OutOrStdout(), on, columns)
 		}
+	})
+	if err != nil {
+		return err
 	}
-	r.Notes = s.missteps.Notes()
-	if err := f.write(c.OutOrStdout(), &r); err != nil {
+	if err := f.write(c.OutOrStdout(), r); err != nil {
 		return err
 	}
 	switch {
-	case slices.ContainsFunc(r.Topologies, func(on conformOn) bool { return on.LeftOut == "" }):
-		return exitWith(r.exitCode())
-	case s.use.Own() && s.entry.Library == nil: // a guest says so itself
-		s.warn(fmt.Sprintf("no rules were run: %s runs on no topology of world %s", r.Lock, r.World))
+	case slices.ContainsFunc(r.Topologies, func(on conform.On) bool { return on.LeftOut == "" }):
+		return exitWith(r.ExitCode())
+	case s.SaysItself():
+		sayTo(c.ErrOrStderr())(fmt.Sprintf("no rules were run: %s runs on no topology of world %s", r.Lock, r.World))
 		return exitWith(report.ExitUnknown)
 	}
 	return usagef("world %s has none of the topologies that %s runs on; name another one with --world", r.World, r.Lock)
 }
 
+// write writes the output that needs all results.
+func (f *conformFlags) write(w io.Writer, r *conform.Report) error {
+	if f.junit != "" {
+		var b bytes.Buffer
+		if err := r.JUnit(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.junit, b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write --junit: %w", err)
+		}
+	}
+	if f.json {
+		return r.JSON(w)
+	}
+	for _, note := range r.Notes {
+		_, _ = fmt.Fprintf(w, "! %s: %s\n", r.Lock, note)
+	}
+	return nil
+}
+
 // prepare finds the lock, its world and its topologies.
-func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, error) {
+func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conform.Suite, error) {
 	if dir := filepath.Dir(f.junit); f.junit != "" {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, usagef("--junit %s: there is no folder %s; make it first", f.junit, dir)
@@ -164,7 +173,6 @@ func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, err
 	if err != nil {
 		return nil, err
 	}
-	s := &conformed{use: use, call: use.Options["call"], warn: sayTo(c.ErrOrStderr())}
 	if f.named() && !c.Flags().Changed("world") {
 		f.world = "auto"
 	}
@@ -172,37 +180,33 @@ func (f *conformFlags) prepare(c *cobra.Command, args []string) (*conformed, err
 	if err != nil {
 		return nil, err
 	}
-	if o.External != nil {
-		s.seed = uint64(rand.Uint32())
+	s := conform.New(use, sayTo(c.ErrOrStderr()))
+	if service := s.Service(); service != "" {
+		o.Services = []string{service}
 	}
+	// Before a world is picked: wrong usage starts nothing. A guest says its topologies in its hello.
 	guest := use.Own()
 	if !guest {
-		s.entry, _ = use.Entry() // ParseLock has found it
-		if s.entry.Service != "" {
-			o.Services = []string{s.entry.Service}
-		}
-		s.use.Options = s.entry.Conform()
-		maps.Copy(s.use.Options, use.Options)
-		if err := s.place(f.topologies, o.External); err != nil {
-			return nil, err // before a world is picked: wrong usage starts nothing
+		if err := s.Limit(f.topologies, o.External); err != nil {
+			return nil, exitError{report.ExitUsage, err}
 		}
 	}
-	if s.world, _, err = run.Pick(c.Context(), f.world, o); err != nil {
-		return nil, err
-	}
-	served, err := run.Serve([]scenarios.LockUse{s.use}, s.world)
+	w, _, err := run.Pick(c.Context(), f.world, o)
 	if err != nil {
 		return nil, err
 	}
-	if s.use = served[0]; s.use.Own() {
-		if err := s.meet(c.Context()); err != nil {
-			return nil, err
-		}
+	switch err := s.In(c.Context(), w); {
+	case errors.As(err, new(world.Unsupported)):
+		return nil, exitError{report.ExitHarness, err}
+	case err != nil:
+		return nil, err
 	}
 	if guest {
-		err = s.place(f.topologies, o.External)
+		if err := s.Limit(f.topologies, o.External); err != nil {
+			return nil, exitError{report.ExitUsage, err}
+		}
 	}
-	return s, err
+	return s, nil
 }
 
 // conformUse returns the lock: the words of a command after a dash, or a lock as in `run --locks`.
@@ -225,121 +229,4 @@ func conformUse(args []string, dash bool) (use scenarios.LockUse, err error) {
 		return use, err
 	}
 	return pinned[0], nil
-}
-
-// conformed is a lock under test.
-type conformed struct {
-	world world.World
-	warn  func(line string) // prints to stderr
-	// warned limits the warnings about a guest during the run to the first one.
-	warned   sync.Once
-	entry    catalog.Lock // the card of a guest comes from its hello
-	use      scenarios.LockUse
-	call     string // the option call, if it was given
-	version  string // of a guest's library
-	seed     uint64 // distinguishes the keys of several runs on the same servers; 0: there is only one
-	missteps trial.Missteps
-}
-
-// decided adds a result and prints a line, because all rules together can take minutes. Rules that do not apply take no time.
-func (s *conformed) decided(on *conformOn, r locktest.Result) {
-	rule := on.add(r)
-	if rule.Result != ruleNA {
-		s.warn(fmt.Sprintf("%s, rule %d of %d: %s %s, %s", on.Topology, len(on.Rules), len(locktest.Rules()), rule.Rule, rule.Result, seconds(rule.TookS)))
-	}
-}
-
-// place limits the topologies of the lock to that of external servers or those of --topology.
-func (s *conformed) place(only []string, there *external.Options) error {
-	all := &s.entry.Topologies
-	if there != nil {
-		if only != nil {
-			return usagef("--topology: --servers says what there is; leave one of them out")
-		}
-		name, topology := there.Service.Name, there.Location.Topology.Name
-		if s.use.Own() && s.entry.Library == nil { // a guest does not say where it runs
-			s.entry.Service, *all = name, []locks.Topology{topology}
-		}
-		if s.entry.Service != name {
-			return usagef("%s is a lock on %s, and --servers names %s", s.entry.Name, s.entry.Service, name)
-		}
-		if !slices.Contains(*all, topology) {
-			return usagef("%s does not run on the topology %s, which --servers names", s.entry.Name, topology)
-		}
-		*all = []locks.Topology{topology}
-	}
-	known := mapped(*all, topologyName)
-	for _, name := range only {
-		if !slices.Contains(known, name) {
-			return usagef("--topology: %s does not run on %q; %s", s.entry.Name, name, didYouMean(name, known))
-		}
-	}
-	if only != nil {
-		*all = slices.DeleteFunc(slices.Clone(*all), func(t locks.Topology) bool { return !slices.Contains(only, string(t)) })
-	}
-	return nil
-}
-
-// meet requests the hello of a guest.
-func (s *conformed) meet(ctx context.Context) error {
-	met, err := trial.Meet(ctx, s.world, s.client(0))
-	if errors.As(err, new(world.Unsupported)) {
-		return exitError{report.ExitHarness, err}
-	}
-	if err != nil {
-		return err
-	}
-	s.missteps.Hello(met.Hello)
-	s.version = met.Version
-	s.entry.Card = met.Card()
-	if s.entry.Library != nil {
-		return nil // the catalog knows where it runs
-	}
-	s.entry.Name = cmp.Or(s.use.Name, s.entry.Name)
-	s.entry.Service = s.use.Service(met.Service)
-	on, _ := services.Find(s.entry.Service) // Meet knows it
-	s.entry.Topologies = scenarios.GuestTopologies(s.entry.Card, on, met.SourceAddress)
-	return nil
-}
-
-// client returns the world's description of a client of a guest.
-func (s *conformed) client(id int) world.ClientSpec {
-	warn := func(text string) {
-		s.warned.Do(func() { s.warn(fmt.Sprintf("warning: client %d: %s", id, text)) })
-	}
-	return world.ClientSpec{ID: id, Command: s.use.Command, Module: s.use.Module, Args: s.use.Args, Options: s.use.Options, Warn: warn}
-}
-
-// conformClients is the maximum number of clients of the suite on one topology.
-const conformClients = 200
-
-// on runs the suite on one topology.
-func (s *conformed) on(ctx context.Context, t locks.Topology) (conformOn, error) {
-	spec := world.Spec{Topology: service.None, Clients: conformClients, Seed: s.seed}
-	if t != locks.None {
-		spec.Service, _ = services.Find(s.entry.Service)
-		spec.Topology, _ = service.Find(spec.Service, t)
-	}
-	entered := false
-	on := conformOn{Topology: string(t)}
-	err := s.world.Run(ctx, spec, func(ctx context.Context, c world.Cluster) error {
-		entered = true
-		if s.use.Own() {
-			if err := s.probe(ctx, c); err != nil {
-				return err
-			}
-		}
-		subject, err := s.subject(c, t)
-		if err != nil {
-			return err
-		}
-		subject.Decided = func(r locktest.Result) { s.decided(&on, r) }
-		locktest.Run(ctx, subject)
-		return context.Cause(ctx)
-	})
-	if !entered && errors.As(err, new(world.Unsupported)) || errors.Is(err, locks.ErrUnsupported) {
-		on.LeftOut = err.Error()
-		return on, nil
-	}
-	return on, err
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/internal/report"
+	"lockbench/internal/conform"
 	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/locks/catalog"
@@ -20,23 +20,6 @@ var brokenByDesign = map[string][]string{
 	"setnx-expire": {"release-twice", "stranger", "cancelled-asking"},
 	"set-del":      {"release-twice", "stranger"},
 	"getset-time":  {"release-twice"},
-}
-
-// TestConformExitCode: a broken rule outweighs an undecided one on any topology.
-func TestConformExitCode(t *testing.T) {
-	kept, broken, undecided := conformOn{Kept: 1}, conformOn{Kept: 1, Broken: 1}, conformOn{Kept: 1, Undecided: 1}
-	for want, all := range map[int][][]conformOn{
-		report.ExitExpected:   {{kept}, {kept, {LeftOut: "not here"}}},
-		report.ExitUnexpected: {{broken}, {broken, undecided}, {undecided, broken}, {kept, broken}, {{Broken: 1, Undecided: 1}}},
-		report.ExitUnknown:    {{undecided}, {kept, undecided}, {undecided, kept}},
-	} {
-		for _, on := range all {
-			r := conformReport{Topologies: on}
-			if got := r.exitCode(); got != want {
-				t.Errorf("%+v: exit code %d, want %d", on, got, want)
-			}
-		}
-	}
 }
 
 // TestConformOnEveryTopology runs the conformance suite for the catalog locks on every topology of their service in world
@@ -67,7 +50,7 @@ func TestConformOnEveryTopology(t *testing.T) {
 			if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) {
 				t.Fatal(err)
 			}
-			var got conformReport
+			var got conform.Report
 			if err := json.Unmarshal(out, &got); err != nil {
 				t.Fatalf("%v, exit code %d: %s", err, cmd.ProcessState.ExitCode(), complaints.String())
 			}
@@ -78,11 +61,11 @@ func TestConformOnEveryTopology(t *testing.T) {
 				}
 				for _, rule := range on.Rules {
 					switch rule.Result {
-					case ruleBroken:
+					case conform.Broken:
 						if broken = append(broken, rule.Rule); !slices.Contains(brokenByDesign[l.Name], rule.Rule) {
 							t.Errorf("%s: %s is broken: %s", on.Topology, rule.Rule, rule.Why)
 						}
-					case ruleUndecided:
+					case conform.Undecided:
 						t.Errorf("%s: %s is undecided: %s", on.Topology, rule.Rule, rule.Why)
 					}
 				}

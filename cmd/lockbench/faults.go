@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"time"
 
 	"lockbench/internal/history"
 	"lockbench/internal/report"
@@ -39,11 +38,7 @@ func fate(step history.PlanStep, times []report.FaultTimes) string {
 	case t.EffectS == nil:
 		return "was not seen to take effect"
 	case t.HealedS == nil:
-		return "in effect after " + seconds(*t.EffectS) + ", not seen to heal"
+		return "in effect after " + report.Exact(*t.EffectS) + ", not seen to heal"
 	}
-	return "in effect after " + seconds(*t.EffectS) + ", healed " + seconds(*t.HealedS) + " after the undo"
-}
-
-func seconds(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(100 * time.Microsecond).String()
+	return "in effect after " + report.Exact(*t.EffectS) + ", healed " + report.Exact(*t.HealedS) + " after the undo"
 }

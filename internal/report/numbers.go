@@ -91,3 +91,8 @@ func Plural(n int, noun string) string {
 	}
 	return Count(n) + " " + noun + "s"
 }
+
+// Exact returns a time for a reader who compares times, to a tenth of a millisecond.
+func Exact(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(100 * time.Microsecond).String()
+}

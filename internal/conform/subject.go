@@ -1,4 +1,4 @@
-package main
+package conform
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // subject returns the lock for the suite, on a running cluster.
-func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
+func (s *Suite) subject(c world.Cluster, t locks.Topology) (locktest.Subject, error) {
 	subject := locktest.Subject{
 		Card: s.entry.Card, Quiet: s.entry.Woken, NoTTL: t == locks.None, OnlyWaits: s.entry.CannotTry(s.use.Options),
 		Excused: map[string]string{},
@@ -28,7 +28,7 @@ func (s *conformed) subject(c world.Cluster, t locks.Topology) (locktest.Subject
 	maps.Copy(subject.Excused, s.entry.Excused)
 	if t != locks.None {
 		if able := c.Abilities(); able.Kept != nil && able.Orders[service.OrderFlush] != nil {
-			subject.Server = &look{c, able.Kept, able.Orders[service.OrderFlush]}
+			subject.Server = &servers{c, able.Kept, able.Orders[service.OrderFlush]}
 		} else {
 			subject.Quiet = false // rules that need to look into servers are left out
 		}
@@ -90,27 +90,27 @@ type namespaced interface {
 	KeyPrefix() string
 }
 
-// look inspects and changes the servers directly, and not through a client of the lock.
-type look struct {
+// servers inspects and changes the servers directly, and not through a client of the lock.
+type servers struct {
 	cluster world.Cluster
 	kept    func(context.Context) (map[string]time.Duration, error)
 	flush   service.Order
 }
 
-var _ locktest.Server = (*look)(nil)
+var _ locktest.Server = (*servers)(nil)
 
-func (l *look) Commands(context.Context) (int, error) {
+func (d *servers) Commands(context.Context) (int, error) {
 	n := 0
-	for id := range conformClients {
-		for _, count := range l.cluster.Requests(history.ClientParty(id).String()) {
+	for id := range clients {
+		for _, count := range d.cluster.Requests(history.ClientParty(id).String()) {
 			n += count
 		}
 	}
 	return n, nil
 }
 
-func (l *look) Keys(ctx context.Context) ([]string, error) {
-	kept, err := l.kept(ctx)
+func (d *servers) Keys(ctx context.Context) ([]string, error) {
+	kept, err := d.kept(ctx)
 	var keys []string
 	for k := range kept {
 		if !strings.HasPrefix(k, "lockbench:") { // keys of the world itself
@@ -120,8 +120,8 @@ func (l *look) Keys(ctx context.Context) ([]string, error) {
 	return keys, err
 }
 
-func (l *look) Forget(ctx context.Context) error {
-	return service.Each(l.cluster.Leaders(ctx), func(node string) error { return l.flush(ctx, service.OrderArgs{Node: node}) })
+func (d *servers) Forget(ctx context.Context) error {
+	return service.Each(d.cluster.Leaders(ctx), func(node string) error { return d.flush(ctx, service.OrderArgs{Node: node}) })
 }
 
 // requestLimit is how long a guest may take to answer a request, in addition to the wait in the
@@ -129,7 +129,7 @@ func (l *look) Forget(ctx context.Context) error {
 const requestLimit = 3 * locktest.Late
 
 // open opens a client of a guest.
-func (s *conformed) open(ctx context.Context, c world.Cluster, id int) (locks.Locker, error) {
+func (s *Suite) open(ctx context.Context, c world.Cluster, id int) (locks.Locker, error) {
 	client, err := c.Open(ctx, s.client(id))
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *conformed) open(ctx context.Context, c world.Cluster, id int) (locks.Lo
 
 // probe opens a guest and sends it one request, so that a guest that cannot be opened or never answers causes one error
 // instead of one for each rule.
-func (s *conformed) probe(ctx context.Context, c world.Cluster) error {
+func (s *Suite) probe(ctx context.Context, c world.Cluster) error {
 	l, err := s.open(ctx, c, 0)
 	if err != nil {
 		return err
