@@ -203,3 +203,11 @@ func commandOutput(env []string, words ...string) string {
 	}
 	return string(out)
 }
+
+// onlyInLong skips a test that starts a batch engine, which is no part of `make test`.
+func onlyInLong(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LOCKBENCH_LONG") == "" {
+		t.Skip("it starts a batch engine: make long runs it")
+	}
+}

@@ -15,6 +15,7 @@ import (
 // TestSlurm: an array of eight on a controller and a node of this machine, one worker of
 // which is killed, says the same as one process.
 func TestSlurm(t *testing.T) {
+	onlyInLong(t)
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	needs.OrSkip(t, "slurm", needs.Programs("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "sinfo"))
 	if os.Getuid() != 0 {

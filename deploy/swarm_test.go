@@ -124,6 +124,7 @@ wait $daemon`
 // TestSwarm: a job of eight tasks on a swarm of a daemon of its own, one worker of which is killed, says the
 // same as one process.
 func TestSwarm(t *testing.T) {
+	onlyInLong(t)
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	err := needs.Programs("docker", "dockerd", "containerd", "unshare", "ip", "make")
 	if err == nil && os.Getuid() != 0 {
