@@ -185,7 +185,7 @@ func (a *answers) nowhere(k *hold.Key, d *hold.Hold) {
 		if op.F == history.Release && op.Outcome == history.Done {
 			a.found("released-without-holding", d, k.Name, op.Return,
 				fmt.Sprintf("the lock confirmed at %s that %s has released %q, but from the call at %s on it cannot have held it: other clients did all the time",
-					a.at(op.Return), client(d, nil), k.Name, a.at(op.Invoke)), nil, op.Invoke, op.Return)
+					secondsAt(a.ledger, op.Return), client(d, nil), k.Name, secondsAt(a.ledger, op.Invoke)), nil, op.Invoke, op.Return)
 			return
 		}
 	}
@@ -196,5 +196,5 @@ func (a *answers) refused(k *hold.Key, d *hold.Hold) {
 	s := d.Session
 	a.found("refused-though-free", d, k.Name, s.Acquire.Return,
 		fmt.Sprintf("%s was refused %q between %s and %s as taken, but no client can have held it then", client(d, nil), k.Name,
-			a.at(s.Acquire.Invoke), a.at(s.Acquire.Return)), nil)
+			secondsAt(a.ledger, s.Acquire.Invoke), secondsAt(a.ledger, s.Acquire.Return)), nil)
 }

@@ -16,9 +16,9 @@ const (
 	freeShare = 0.8
 )
 
-// free finds the longest interval of a wait in which no other client can have had the key. Another attempt that was not
+// freeStretch finds the longest interval of a wait in which no other client can have had the key. Another attempt that was not
 // refused may have had the key from its call up to the end of its hold.
-func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
+func freeStretch(l *ledger, wait history.Op, keepers []keeper) (from end, to int) {
 	from, to = end{wait.Invoke, l.h.Events[wait.Invoke].Time}, wait.Invoke
 	taken, until := from, wait.Return // other clients may have the key up to taken; the wait ends at until
 	upTo := func(pos int) {
@@ -52,7 +52,7 @@ func (l *ledger) free(wait history.Op, keepers []keeper) (from end, to int) {
 //	client 1  holds ── release ok
 //	client 2     acquire ─────────────────────────── ok
 //	                        ├──── free ─────────────┤  lost-wake-up
-func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longest time.Duration) {
+func asleep(l *ledger, q history.Stretch, k *wanted) (findings []Finding, longest time.Duration) {
 	first, _ := slices.BinarySearchFunc(k.waiters, q.From, func(s *history.Session, pos int) int { return s.Acquire.Invoke - pos })
 	for _, s := range k.waiters[first:] {
 		op := s.Acquire
@@ -62,14 +62,14 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 		if op.Return >= q.To {
 			continue
 		}
-		from, to := l.free(op, k.keepers[0])
+		from, to := freeStretch(l, op, k.keepers[0])
 		free := l.h.Events[to].Time - from.at
 		lease := l.h.At(op.Invoke).TTL
 		if e := l.h.At(op.Return); e.Renewed {
 			lease = e.Lease
 		}
 		long := free >= max(freeMin, time.Duration(freeShare*float64(lease)))
-		if long && from.pos == op.Invoke && l.connects(s) {
+		if long && from.pos == op.Invoke && connects(l, s) {
 			continue
 		}
 		longest = max(longest, free)
@@ -79,7 +79,7 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 		findings = append(findings, Finding{
 			Rule: "lost-wake-up", Key: k.key, Event: op.Return,
 			Text: fmt.Sprintf("client %d waited for %s from %s to %s, but no client can have held it from %s to %s", s.Client, k.name(),
-				l.at(op.Invoke), l.at(op.Return), seconds(from.at), l.at(to)),
+				secondsAt(l, op.Invoke), secondsAt(l, op.Return), seconds(from.at), secondsAt(l, to)),
 			Events:   []int{op.Invoke, from.pos, to, op.Return},
 			Sessions: []string{s.Name},
 		})
@@ -92,18 +92,18 @@ func (l *ledger) asleep(q history.Stretch, k *wanted) (findings []Finding, longe
 //
 //	fault     reset client 2
 //	client 2         acquire of a free lock ───────────────── ok      no lost-wake-up
-func (l *ledger) connects(s *history.Session) bool {
+func connects(l *ledger, s *history.Session) bool {
 	healed := -1 // the end of the last such fault
-	for _, f := range l.faultsOn(s.Client) {
+	for _, f := range faultsOn(l, s.Client) {
 		if f.Reconnects(s.Client) && f.Healed < s.Acquire.Invoke {
 			healed = max(healed, f.Healed)
 		}
 	}
-	return healed >= 0 && l.firstAnswer(s.Client, healed) > s.Acquire.Invoke
+	return healed >= 0 && firstAnswer(l, s.Client, healed) > s.Acquire.Invoke
 }
 
 // firstAnswer returns the position of the first answer to a call that a client made after a position.
-func (l *ledger) firstAnswer(client int32, from int) int {
+func firstAnswer(l *ledger, client int32, from int) int {
 	first := len(l.h.Events)
 	answer := func(op history.Op) {
 		if op.Invoke > from && op.Outcome != history.Maybe && !notAsked(l.h.At(op.Return).Error) {

@@ -118,7 +118,7 @@ func counters(l *ledger) []*counter {
 // empty string for other writes. A client that has entered again may know the value from another of its sessions.
 // The format does not require programs to count.
 func (w *write) odd(l *ledger, hasValue bool, before *write) string {
-	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), l.at(w.op.Invoke))
+	at := fmt.Sprintf("the write of %s at %s", client(w.Hold, nil), secondsAt(l, w.op.Invoke))
 	switch {
 	case !hasValue:
 		return at + " says no value"

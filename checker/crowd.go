@@ -77,7 +77,7 @@ func (c *crowd) worst(l *ledger, at int) (o overlap, surely, ok bool) {
 	if t.Least.Work.Empty() {
 		return overlap{earlier: longest, later: t}, false, true
 	}
-	class := func(a *hold.Hold) Class { return l.classify(a, t) }
+	class := func(a *hold.Hold) Class { return classify(l, a, t) }
 	works := func(a *hold.Hold) int { return a.Least.Work.To }
 	var a *hold.Hold
 	known := t.Grant < l.Stepped // otherwise all overlaps have one class

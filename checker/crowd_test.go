@@ -37,7 +37,7 @@ func (s *overlaps) pair(key string, a, t *hold.Hold) {
 	of := s.open
 	switch {
 	case t.Grant < a.Least.Work.To && !t.Least.Work.Empty():
-		o.class, of = s.classify(a, t), s.found
+		o.class, of = classify(s.ledger, a, t), s.found
 	case t.Grant >= a.Most.Work.To || t.Most.Work.Empty():
 		return
 	}

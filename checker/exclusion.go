@@ -113,14 +113,14 @@ func (o overlap) worse(than overlap) bool {
 func (s *overlaps) result() Result {
 	var findings []Finding
 	for _, o := range s.found {
-		findings = append(findings, s.finding(o))
+		findings = append(findings, findingOf(s.ledger, o))
 	}
 	r := violated(findings)
 	if len(s.open) > 0 && r.Verdict == Valid {
 		o := slices.MinFunc(slices.Collect(maps.Values(s.open)), func(a, b overlap) int { return a.later.Grant - b.later.Grant })
 		r.Verdict = Unknown
 		r.Why = fmt.Sprintf("whether %s still held %q when %s was granted it at %s cannot be known, because %s; an \"until\" in the grants would tell (grants of this kind: %d)",
-			client(o.earlier, o.later), o.key, client(o.later, o.earlier), s.at(o.later.Grant), s.doubt(o.earlier, o.later), len(s.open))
+			client(o.earlier, o.later), o.key, client(o.later, o.earlier), secondsAt(s.ledger, o.later.Grant), doubt(s.ledger, o.earlier, o.later), len(s.open))
 	}
 	return r
 }

@@ -28,7 +28,7 @@ func fairness(l *ledger, _ Report) Result {
 	}
 	var findings []Finding
 	for _, k := range l.Keys {
-		findings = append(findings, l.overtaken(k, queue)...)
+		findings = append(findings, overtaken(l, k, queue)...)
 	}
 	r := violated(findings)
 	seen := slices.ContainsFunc(h.Sessions, func(s *history.Session) bool {
@@ -60,8 +60,8 @@ func queued(h *history.History) map[string]int {
 
 // overtaken finds the waiters of a key that had been seen in the queue before the winner sent its request. It includes waiters
 // that are never served while later clients are.
-func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
-	grants := l.newcomers(k)
+func overtaken(l *ledger, k *hold.Key, queue map[string]int) []Finding {
+	grants := newcomers(l, k)
 	var findings []Finding
 	for _, t := range k.All {
 		seen, known := queue[t.Session.Name]
@@ -70,10 +70,10 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 			continue
 		}
 		first := firstAfter(grants, t, seen)
-		if first == nil || !l.waits(t, seen, first) || l.lostPlace(t, seen, first.Grant) {
+		if first == nil || !waits(l, t, seen, first) || lostPlace(l, t, seen, first.Grant) {
 			continue
 		}
-		findings = append(findings, l.overtake(k.Name, t, first, seen))
+		findings = append(findings, overtake(l, k.Name, t, first, seen))
 	}
 	return findings
 }
@@ -84,7 +84,7 @@ func (l *ledger) overtaken(k *hold.Key, queue map[string]int) []Finding {
 //
 // An answer may come late: a waiter may have been served before the other client, and its
 // lease may be over.
-func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
+func waits(l *ledger, t *hold.Hold, seen int, first *hold.Hold) bool {
 	acquire, granted := t.Session.Acquire, first.Grant
 	at := l.h.Events[granted].Time
 	if acquire.Return >= 0 && acquire.Return <= granted {
@@ -107,20 +107,20 @@ func (l *ledger) waits(t *hold.Hold, seen int, first *hold.Hold) bool {
 	return patient && !called && !dead && asked.TTL > 0 && at < hold.Later(l.h.Events[seen].Time, asked.TTL)-hold.Slack
 }
 
-func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
+func overtake(l *ledger, key string, t, first *hold.Hold, seen int) Finding {
 	acquire := t.Session.Acquire
 	events := []int{acquire.Invoke, seen, first.Session.Acquire.Invoke, first.Grant}
 	if acquire.Return >= 0 {
 		events = append(events, acquire.Return)
 	}
-	before := "before, at " + l.at(first.Grant)
+	before := "before, at " + secondsAt(l, first.Grant)
 	if !t.Granted() {
-		before = fmt.Sprintf("at %s, while %s never was", l.at(first.Grant), client(t, first))
+		before = fmt.Sprintf("at %s, while %s never was", secondsAt(l, first.Grant), client(t, first))
 	}
 	return Finding{
 		Rule: "overtaken", Key: key, Event: first.Grant,
 		Text: fmt.Sprintf("%s was seen in the queue for %q at %s, but %s asked after that and was granted it %s", client(t, first), key,
-			l.at(seen), client(first, t), before),
+			secondsAt(l, seen), client(first, t), before),
 		Events:   events,
 		Sessions: []string{t.Session.Name, first.Session.Name},
 	}
@@ -130,8 +130,8 @@ func (l *ledger) overtake(key string, t, first *hold.Hold, seen int) Finding {
 // The claim fair does not define how long a lock keeps the place of a silent client, so any fault on the waiter
 // excuses the lock. A fault on a server excuses it only if the waiter was never served, because the state of the queue
 // is unknown then.
-func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
-	return slices.ContainsFunc(l.faultsOn(t.Session.Client), func(f history.Fault) bool {
+func lostPlace(l *ledger, t *hold.Hold, seen, granted int) bool {
+	return slices.ContainsFunc(faultsOn(l, t.Session.Client), func(f history.Fault) bool {
 		if f.Begins >= granted || f.Healed >= 0 && f.Healed <= seen {
 			return false
 		}
@@ -140,7 +140,7 @@ func (l *ledger) lostPlace(t *hold.Hold, seen, granted int) bool {
 }
 
 // faultsOn returns the faults that concern a client.
-func (l *ledger) faultsOn(client int32) []history.Fault {
+func faultsOn(l *ledger, client int32) []history.Fault {
 	var all []history.Fault
 	for _, f := range l.h.Faults {
 		if f.Concerns(client) {
@@ -152,7 +152,7 @@ func (l *ledger) faultsOn(client int32) []history.Fault {
 
 // newcomers returns the grants of a key in their order, without grants to an owner that already held, because a client does not
 // queue behind itself.
-func (l *ledger) newcomers(k *hold.Key) []*hold.Hold {
+func newcomers(l *ledger, k *hold.Key) []*hold.Hold {
 	var grants []*hold.Hold
 	held := heldBy{}
 	for _, t := range k.Granted {

@@ -21,7 +21,7 @@ import (
 //	client 1  acquire ──────────────────────────────── ok token 5     perhaps granted first
 //	client 2        acquire ── ok token 6, release
 func fencing(l *ledger, _ Report) Result {
-	carried := slices.ContainsFunc(l.Granted, func(t *hold.Hold) bool { return l.granted(t).Token != nil })
+	carried := slices.ContainsFunc(l.Granted, func(t *hold.Hold) bool { return grantOf(l, t).Token != nil })
 	claimed := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
 	if !carried && claimed && len(l.Granted) > 0 {
 		return Result{Verdict: Unknown, Why: "the lock claims to give fencing tokens, but no grant carries one"}
@@ -29,19 +29,19 @@ func fencing(l *ledger, _ Report) Result {
 	var findings []Finding
 	if carried {
 		for _, k := range l.Keys {
-			findings = append(findings, l.fell(k)...)
-			findings = append(findings, l.fellLate(k)...)
-			findings = append(findings, l.repeated(k)...)
+			findings = append(findings, fell(l, k)...)
+			findings = append(findings, fellLate(l, k)...)
+			findings = append(findings, repeated(l, k)...)
 		}
 	}
 	return violated(findings)
 }
 
-// granted returns the event of a grant.
-func (l *ledger) granted(t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
+// grantOf returns the event of a grant.
+func grantOf(l *ledger, t *hold.Hold) *history.Event { return &l.h.Events[t.Grant] }
 
 // fell finds the grants of a key whose token is below that of an earlier grant.
-func (l *ledger) fell(k *hold.Key) []Finding {
+func fell(l *ledger, k *hold.Key) []Finding {
 	var findings []Finding
 	highest := make([]*hold.Hold, len(k.Granted)) // by index: the grant with the highest token from first up to the index
 	first := 0
@@ -49,7 +49,7 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		if i > first {
 			highest[i] = highest[i-1]
 		}
-		if l.granted(t).Token == nil {
+		if grantOf(l, t).Token == nil {
 			continue
 		}
 		var above *hold.Hold // the grant with the highest token before t
@@ -59,27 +59,27 @@ func (l *ledger) fell(k *hold.Key) []Finding {
 		}
 		if l.InTime(t) {
 			for _, x := range k.Granted[max(back, first):i] {
-				if l.granted(x).Token != nil && l.InTime(x) && hold.Conflict(x, t) {
-					above = l.higher(above, x)
+				if grantOf(l, x).Token != nil && l.InTime(x) && hold.Conflict(x, t) {
+					above = higher(l, above, x)
 				}
 			}
 		}
-		if above != nil && *l.granted(t).Token < *l.granted(above).Token {
+		if above != nil && *grantOf(l, t).Token < *grantOf(l, above).Token {
 			findings = append(findings, twoGrants("token-fell", k.Name,
 				fmt.Sprintf("the token of %q fell from %d (%s, granted at %s) to %d (%s, granted at %s)", k.Name,
-					*l.granted(above).Token, client(above, t), l.at(above.Grant), *l.granted(t).Token, client(t, above), l.at(t.Grant)),
+					*grantOf(l, above).Token, client(above, t), secondsAt(l, above.Grant), *grantOf(l, t).Token, client(t, above), secondsAt(l, t.Grant)),
 				above, t))
 			// A server that lost its counter is reported once. Later grants are compared with each other.
 			first, highest[i] = i, nil
 		}
-		highest[i] = l.higher(highest[i], t)
+		highest[i] = higher(l, highest[i], t)
 	}
 	return findings
 }
 
 // higher returns the grant with the higher token; a may be nil.
-func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
-	if a == nil || *l.granted(b).Token > *l.granted(a).Token {
+func higher(l *ledger, a, b *hold.Hold) *hold.Hold {
+	if a == nil || *grantOf(l, b).Token > *grantOf(l, a).Token {
 		return b
 	}
 	return a
@@ -87,7 +87,7 @@ func (l *ledger) higher(a, b *hold.Hold) *hold.Hold {
 
 // repeated finds the grants of a key whose token an earlier grant had. An owner that enters again may get its own token again,
 // but not after it has released all its holds.
-func (l *ledger) repeated(k *hold.Key) []Finding {
+func repeated(l *ledger, k *hold.Key) []Finding {
 	var findings []Finding
 	type hand struct {
 		token uint64
@@ -96,7 +96,7 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 	byToken := map[uint64]*hold.Hold{}
 	kept := map[hand]int{} // up to which position an owner may hold a grant with a token
 	for _, t := range k.Granted {
-		g := l.granted(t)
+		g := grantOf(l, t)
 		if g.Token == nil {
 			continue
 		}
@@ -109,7 +109,7 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 		} else if !mine && (first.Session.Owner != t.Session.Owner || !l.owned.mayHaveEntered(t)) {
 			findings = append(findings, twoGrants("token-repeated", k.Name,
 				fmt.Sprintf("token %d of %q was given to %s at %s and again to %s at %s", *g.Token, k.Name,
-					client(first, t), l.at(first.Grant), client(t, first), l.at(t.Grant)), first, t))
+					client(first, t), secondsAt(l, first.Grant), client(t, first), secondsAt(l, t.Grant)), first, t))
 		}
 	}
 	return findings
@@ -122,25 +122,25 @@ func (l *ledger) repeated(k *hold.Key) []Finding {
 //
 //	client 1  acquire, lease 2 s ── granted · · · · · · · · · · · ok token 6
 //	client 2                                   acquire ── ok token 5 ────────── release ok
-func (l *ledger) fellLate(k *hold.Key) []Finding {
+func fellLate(l *ledger, k *hold.Key) []Finding {
 	var findings []Finding
 	var holding []*hold.Hold // exclusive grants with a token that were answered in time and proven to hold until later
 	for _, t := range k.Granted {
-		if l.granted(t).Token == nil {
+		if grantOf(l, t).Token == nil {
 			continue
 		}
 		holding = slices.DeleteFunc(holding, func(x *hold.Hold) bool { return min(x.Ends.Proven, x.Ends.Lapse) <= t.Grant })
 		var lowest *hold.Hold
 		for _, x := range holding {
-			if hold.Conflict(x, t) && (lowest == nil || *l.granted(x).Token < *l.granted(lowest).Token) {
+			if hold.Conflict(x, t) && (lowest == nil || *grantOf(l, x).Token < *grantOf(l, lowest).Token) {
 				lowest = x
 			}
 		}
-		if lowest != nil && l.MayBeLate(t) && *l.granted(lowest).Token < *l.granted(t).Token {
-			in := l.at(lowest.Grant)
+		if lowest != nil && l.MayBeLate(t) && *grantOf(l, lowest).Token < *grantOf(l, t).Token {
+			in := secondsAt(l, lowest.Grant)
 			f := twoGrants("token-fell", k.Name,
 				fmt.Sprintf("the token of %q fell from %d (%s, which was granted it before %s and answered at %s) to %d (%s, granted at %s)", k.Name,
-					*l.granted(t).Token, client(t, lowest), in, l.at(t.Grant), *l.granted(lowest).Token, client(lowest, t), in), t, lowest)
+					*grantOf(l, t).Token, client(t, lowest), in, secondsAt(l, t.Grant), *grantOf(l, lowest).Token, client(lowest, t), in), t, lowest)
 			f.Event = t.Grant
 			findings = append(findings, f)
 		}

@@ -11,17 +11,17 @@ import (
 	"lockbench/locks"
 )
 
-// early finds locks of dead clients that were granted to another client during the lease of the dead client. The client may have
+// grantedEarly finds locks of dead clients that were granted to another client during the lease of the dead client. The client may have
 // died before or after its grant was answered; the lease is the same. If the dead client still worked at the grant,
 // exclusion reports the overlap.
-func (l *ledger) early() []Finding {
+func grantedEarly(l *ledger) []Finding {
 	var findings []Finding
 	for _, k := range l.Keys {
-		dead := l.dying(k)
+		dead := dyingHolds(l, k)
 		if len(dead) == 0 {
 			continue
 		}
-		all := l.moments(k)
+		all := moments(l, k)
 		slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(x.to, y.to) })
 		alone := slices.DeleteFunc(slices.Clone(all), func(m moment) bool { return m.hold.Session.Mode == locks.Shared })
 		reported := map[*hold.Hold]bool{} // one finding for each grant
@@ -30,17 +30,17 @@ func (l *ledger) early() []Finding {
 			if a.Session.Mode == locks.Shared {
 				moments = alone
 			}
-			if m, ok := l.takenOver(a, moments, reported); ok {
+			if m, ok := takenOverFrom(l, a, moments, reported); ok {
 				reported[m.hold] = true
-				findings = append(findings, l.handedOver(k.Name, a, m))
+				findings = append(findings, handedOver(l, k.Name, a, m))
 			}
 		}
 	}
 	return findings
 }
 
-// takenOver returns the first position that shows that the lock of a dead client was granted to another client.
-func (l *ledger) takenOver(a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
+// takenOverFrom returns the first position that shows that the lock of a dead client was granted to another client.
+func takenOverFrom(l *ledger, a dying, moments []moment, reported map[*hold.Hold]bool) (moment, bool) {
 	first, _ := slices.BinarySearchFunc(moments, a.Grant, func(m moment, pos int) int { return cmp.Compare(m.to, pos) })
 	for _, m := range moments[first:] {
 		if m.to >= min(a.asked, l.Stepped) || a.until-hold.Slack <= l.h.Events[m.to].Time {
@@ -61,8 +61,8 @@ type dying struct {
 	asked int // the first release or answer "not held"
 }
 
-// dying returns the holds of dead clients of a key in the order of the deaths.
-func (l *ledger) dying(k *hold.Key) []dying {
+// dyingHolds returns the holds of dead clients of a key in the order of the deaths.
+func dyingHolds(l *ledger, k *hold.Key) []dying {
 	var all []dying
 	for _, d := range k.Granted {
 		if d.Session.DiedAt < 0 || l.MayBeLate(d) {
@@ -75,14 +75,14 @@ func (l *ledger) dying(k *hold.Key) []dying {
 		if until == hold.Never {
 			continue
 		}
-		all = append(all, dying{d, until, l.askedBack(d.Session)})
+		all = append(all, dying{d, until, askedBack(l, d.Session)})
 	}
 	slices.SortStableFunc(all, func(a, b dying) int { return cmp.Compare(a.Session.DiedAt, b.Session.DiedAt) })
 	return all
 }
 
 // askedBack returns the position of the first release or answer "not held" of a session, or a position past the end.
-func (l *ledger) askedBack(s *history.Session) int {
+func askedBack(l *ledger, s *history.Session) int {
 	first := len(l.h.Events)
 	for _, op := range s.Ops {
 		if op.F == history.Release || op.Outcome == history.Failed && op.F != history.FRead && op.F != history.Write {
@@ -95,14 +95,14 @@ func (l *ledger) askedBack(s *history.Session) int {
 	return first
 }
 
-func (l *ledger) handedOver(key string, a dying, m moment) Finding {
+func handedOver(l *ledger, key string, a dying, m moment) Finding {
 	t := m.hold
 	events := []int{a.Session.Acquire.Invoke, a.Grant, a.Session.DiedAt, t.Session.Acquire.Invoke, m.to}
 	slices.Sort(events)
 	return Finding{
 		Rule: "handed-over-early", Key: key, Event: m.to,
 		Text: fmt.Sprintf("%q was granted to %s at %s, but %s died at %s with a lease until %s and had not released it", key,
-			client(t, a.Hold), l.at(m.to), client(a.Hold, t), l.at(a.Session.DiedAt), seconds(a.until)),
+			client(t, a.Hold), secondsAt(l, m.to), client(a.Hold, t), secondsAt(l, a.Session.DiedAt), seconds(a.until)),
 		Events:   slices.Compact(events),
 		Sessions: []string{a.Session.Name, t.Session.Name},
 	}

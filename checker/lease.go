@@ -51,7 +51,7 @@ func lease(l *ledger, _ Report) Result {
 		if !l.Holds(d, pos) {
 			continue
 		}
-		if !l.calm(d.Grant, pos) {
+		if !calm(l, d.Grant, pos) {
 			struckBy++
 			continue
 		}
@@ -60,12 +60,12 @@ func lease(l *ledger, _ Report) Result {
 			continue
 		}
 		judged++
-		if f, ok := l.kept(d, pos, *probe.TTL, longest.at(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
+		if f, ok := kept(l, d, pos, *probe.TTL, longest.at(d.Session, pos)); ok && !reported[f.Rule+probe.Session] {
 			reported[f.Rule+probe.Session] = true
 			findings = append(findings, f)
 		}
 	}
-	findings = append(findings, l.early()...)
+	findings = append(findings, grantedEarly(l)...)
 	r := violated(findings)
 	if r.Verdict == Valid && probed > struckBy && judged == 0 {
 		r.Verdict, r.Why = Unknown, fmt.Sprintf("the servers were asked %d times how long they keep a grant, but never while its session certainly held", probed)
@@ -74,7 +74,7 @@ func lease(l *ledger, _ Report) Result {
 }
 
 // calm reports whether no fault on a server was in effect from one position to another.
-func (l *ledger) calm(from, to int) bool {
+func calm(l *ledger, from, to int) bool {
 	if to < l.durable {
 		return true
 	}
@@ -145,7 +145,7 @@ func (l longestLeases) at(s *history.Session, pos int) time.Duration {
 
 // kept compares the answer of a server with the longest requested lease, and with the lease that the
 // client knows.
-func (l *ledger) kept(d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
+func kept(l *ledger, d *hold.Hold, pos int, ttl, longest time.Duration) (Finding, bool) {
 	s, at := d.Session, l.h.At(pos).Time
 	if l.h.At(s.Acquire.Invoke).TTL == 0 || pos >= l.Stepped || d.Renewed() {
 		return Finding{}, false

@@ -31,7 +31,7 @@ func linearizable(l *ledger, said Report) Result {
 	// The other classes depend on the end of a lease, which answers alone do not show.
 	excluded, _ := said.Check(Exclusion)
 	if i := slices.IndexFunc(excluded.Findings, func(f Finding) bool { return f.Class == DoubleGrant }); i >= 0 {
-		return l.aroundFinding(excluded.Findings[i])
+		return aroundFinding(l, excluded.Findings[i])
 	}
 	if leased(l.h) {
 		return Result{Note: "not judged: its grants have leases, and those are a matter of time; exclusion judges them"}
@@ -41,26 +41,26 @@ func linearizable(l *ledger, said Report) Result {
 	for _, k := range l.Keys {
 		many := len(k.All) > wholeOps
 		if !many {
-			c := l.calls(k.Name, k.All, false)
+			c := newCalls(l, k.Name, k.All, false)
 			keys, ops, unknown = append(keys, c), ops+c.ops, unknown+c.unknown
 		}
 		if many || ops > wholeOps || unknown > wholeUnknown {
 			return Result{Note: fmt.Sprintf("not judged: more than %d operations, or more than %d of unknown outcome", wholeOps, wholeUnknown)}
 		}
 	}
-	return l.searchKeys(keys)
+	return searchKeys(l, keys)
 }
 
 // searchKeys judges the keys one after the other.
-func (l *ledger) searchKeys(keys []*calls) Result {
+func searchKeys(l *ledger, keys []*calls) Result {
 	var findings []Finding
 	var note, gaveUp string
 	for _, k := range keys {
-		switch found := l.search(k, len(k.events)); {
+		switch found := searchCalls(l, k, len(k.events)); {
 		case found.Exhausted:
 			gaveUp = fmt.Sprintf("not judged: the search over %d operations on %q, %d of unknown outcome, came to its limit", k.ops, k.key, k.unknown)
 		case !found.Linearizable:
-			findings = append(findings, l.unexplained(k))
+			findings = append(findings, unexplained(l, k))
 		case k.joined:
 			note = fmt.Sprintf("%q is explained by itself, but not together with the locks that were asked for in one call", k.key)
 		}
@@ -70,23 +70,23 @@ func (l *ledger) searchKeys(keys []*calls) Result {
 	return r
 }
 
-// search looks for an order of the first n events of a key.
-func (l *ledger) search(k *calls, n int) models.Result {
-	return models.Search(l.model(), k.upTo(n), l.searchLimit)
+// searchCalls looks for an order of the first n events of a key.
+func searchCalls(l *ledger, k *calls, n int) models.Result {
+	return models.Search(modelOf(l), k.upTo(n), l.searchLimit)
 }
 
-func (l *ledger) model() porcupine.Model {
+func modelOf(l *ledger) porcupine.Model {
 	return models.Lock(l.h.Header.Model.Has(history.Reentrant))
 }
 
 // unexplained finds the answer that no order explains: the last event of the shortest prefix of the
 // history without an explanation. A longer prefix has no explanation either, so a binary search finds
 // the shortest.
-func (l *ledger) unexplained(k *calls) Finding {
+func unexplained(l *ledger, k *calls) Finding {
 	low, high := 0, len(k.events) // explained up to low, not up to high
 	for low+1 < high {
 		mid := (low + high) / 2
-		if l.search(k, mid).Linearizable {
+		if searchCalls(l, k, mid).Linearizable {
 			low = mid
 		} else {
 			high = mid
@@ -106,16 +106,16 @@ func (l *ledger) unexplained(k *calls) Finding {
 
 // aroundFinding judges the sessions that a finding of exclusion names. Leaving out other sessions cannot
 // make a legal history illegal, because fewer holders are always allowed.
-func (l *ledger) aroundFinding(around Finding) Result {
-	k := l.callsOf(around, false)
+func aroundFinding(l *ledger, around Finding) Result {
+	k := callsOfFinding(l, around, false)
 	var r Result
-	switch found := l.search(k, len(k.events)); {
+	switch found := searchCalls(l, k, len(k.events)); {
 	case found.Exhausted:
 		r.Note = fmt.Sprintf("not judged: the search over the %d operations around the first finding came to its limit", k.ops)
 	case found.Linearizable:
 		r.Note = fmt.Sprintf("not shown: the %d operations around the first finding can be explained by leases that ended; exclusion judges those by time", k.ops)
 	default:
-		r = violated([]Finding{l.unexplained(k)})
+		r = violated([]Finding{unexplained(l, k)})
 		r.Note = fmt.Sprintf("judged: the %d operations around the first finding of exclusion", k.ops)
 	}
 	return r
@@ -130,8 +130,8 @@ func Draw(w io.Writer, h *history.History, o Options, f Finding) error {
 	}
 	l := newLedger(h, o)
 	f.Event = h.Position(f.Event)
-	k := l.callsOf(f, true)
-	drawn, err := models.Draw(w, l.model(), k.upTo(len(k.events)), l.marks(k, f))
+	k := callsOfFinding(l, f, true)
+	drawn, err := models.Draw(w, modelOf(l), k.upTo(len(k.events)), marks(l, k, f))
 	if !drawn && err == nil {
 		err = errors.New("draw: the search for an order of the operations came to its limit")
 	}

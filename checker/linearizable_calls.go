@@ -36,8 +36,8 @@ type event struct {
 	before bool
 }
 
-// calls returns the calls of some sessions of a key.
-func (l *ledger) calls(key string, holds []*hold.Hold, work bool) *calls {
+// newCalls returns the calls of some sessions of a key.
+func newCalls(l *ledger, key string, holds []*hold.Hold, work bool) *calls {
 	c := &calls{l: l, key: key, work: work}
 	owners := ownerNumbers(holds)
 	for i, d := range holds {
@@ -159,8 +159,8 @@ func (c *calls) end(d *hold.Hold) (at int, why string) {
 	return d.Ends.Lapse, "lease of " + s.Name
 }
 
-// callsOf returns the calls of the sessions that a finding names.
-func (l *ledger) callsOf(f Finding, work bool) *calls {
+// callsOfFinding returns the calls of the sessions that a finding names.
+func callsOfFinding(l *ledger, f Finding, work bool) *calls {
 	var holds []*hold.Hold
 	for i := range l.All {
 		if d := &l.All[i]; slices.Contains(f.Sessions, d.Session.Name) {
@@ -171,11 +171,11 @@ func (l *ledger) callsOf(f Finding, work bool) *calls {
 	if key == "" && len(holds) > 0 {
 		key = holds[0].Session.Keys[0]
 	}
-	return l.calls(key, holds, work)
+	return newCalls(l, key, holds, work)
 }
 
 // marks returns the faults during the calls, and the finding.
-func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
+func marks(l *ledger, k *calls, f Finding) []porcupine.Annotation {
 	if len(k.events) == 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (l *ledger) marks(k *calls, f Finding) []porcupine.Annotation {
 		}
 		details := strings.TrimSpace(name + " " + text + " " + strings.Join(targets, ", "))
 		faults = append(faults, porcupine.Annotation{Tag: "faults", Start: place(from), End: place(to), Description: name,
-			Details: fmt.Sprintf("%s from %s", details, l.at(from)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
+			Details: fmt.Sprintf("%s from %s", details, secondsAt(l, from)), BackgroundColor: "#f4c7c3", TextColor: "#5f1410"})
 	}
 	for _, f := range l.h.Faults {
 		to := f.Healed

@@ -30,8 +30,8 @@ const (
 // residue.go, asleep.go and unavailable.go have the other rules.
 func liveness(l *ledger, _ Report) Result {
 	stretches := l.quiet
-	ungranted, note := l.unavailable()
-	findings := append(l.residue(), ungranted...)
+	ungranted, note := unavailable(l)
+	findings := append(residue(l), ungranted...)
 	if len(stretches) == 0 {
 		r := violated(findings)
 		r.Note = note
@@ -41,24 +41,24 @@ func liveness(l *ledger, _ Report) Result {
 	var longest time.Duration
 	var keys []*wanted
 	for _, k := range l.Keys {
-		keys = append(keys, l.wanted(k))
+		keys = append(keys, wantedOf(l, k))
 	}
-	groups := l.groups()
+	groups := groupsOf(l)
 	for _, q := range stretches {
 		var all []*wanted
-		for _, at := range l.tried(q) {
+		for _, at := range tried(l, q) {
 			all = append(all, keys[at])
 		}
 		for _, w := range append(all, groups.wanted(q, keys)...) {
-			f, ok := l.starved(q, w)
+			f, ok := starved(l, q, w)
 			switch {
 			case !ok:
 			case q.Open:
-				why = fmt.Sprintf("no client was granted %s from %s on, but the history ends before the quiet stretch did", w.name(), l.at(q.From))
+				why = fmt.Sprintf("no client was granted %s from %s on, but the history ends before the quiet stretch did", w.name(), secondsAt(l, q.From))
 			default:
 				findings = append(findings, f)
 			}
-			asleep, free := l.asleep(q, w)
+			asleep, free := asleep(l, q, w)
 			findings, longest = append(findings, asleep...), max(longest, free)
 		}
 	}
@@ -75,7 +75,7 @@ func liveness(l *ledger, _ Report) Result {
 
 // tried returns the indexes of the keys that clients requested in a stretch. There may be too many keys and
 // stretches to examine each pair of them.
-func (l *ledger) tried(q history.Stretch) (keys []int) {
+func tried(l *ledger, q history.Stretch) (keys []int) {
 	first, _ := slices.BinarySearchFunc(l.h.Sessions, q.From, func(s *history.Session, pos int) int { return s.Acquire.Invoke - pos })
 	for _, s := range l.h.Sessions[first:] {
 		if s.Acquire.Invoke >= q.To {
@@ -127,8 +127,8 @@ func later(a, b end) end {
 	return b
 }
 
-// wanted collects the attempts for a key.
-func (l *ledger) wanted(k *hold.Key) *wanted {
+// wantedOf collects the attempts for a key.
+func wantedOf(l *ledger, k *hold.Key) *wanted {
 	w := &wanted{key: k.Name, names: []string{fmt.Sprintf("%q", k.Name)}}
 	var keepers []keeper
 	held := map[string][]int{} // by owner: its keepers that may be held
@@ -142,7 +142,7 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 		case s.Acquire.Outcome != history.Failed:
 			c := keeper{hold: d, lease: l.LeaseOver(d), asked: s.Acquire.Invoke}
 			c.until.pos, c.until.at = l.Free(d, c.lease)
-			held[s.Owner] = append(l.entered(keepers, held[s.Owner], c), len(keepers))
+			held[s.Owner] = append(entered(l, keepers, held[s.Owner], c), len(keepers))
 			keepers = append(keepers, c)
 		case alone:
 			w.refused = append(w.refused, s.Acquire)
@@ -171,7 +171,7 @@ func (l *ledger) wanted(k *hold.Key) *wanted {
 //	outer  acquire ttl=2s ─────────────────────── its client has died
 //	inner      acquire ttl=8s ── release
 //	                             ├────── 8 s ───────┤ free
-func (l *ledger) entered(keepers []keeper, held []int, inner keeper) []int {
+func entered(l *ledger, keepers []keeper, held []int, inner keeper) []int {
 	open := held[:0]
 	for _, i := range held {
 		outer := &keepers[i]
@@ -211,7 +211,7 @@ func (w *wanted) freeFrom(q history.Stretch) (from int, last, doubtful *history.
 }
 
 // starved reports whether enough attempts for a key were refused in a stretch while no client could hold the key.
-func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
+func starved(l *ledger, q history.Stretch, w *wanted) (Finding, bool) {
 	from, last, doubtful := w.freeFrom(q)
 	first, _ := slices.BinarySearchFunc(w.refused, from, func(op history.Op, pos int) int { return op.Invoke - pos })
 	n, begin, end := 0, 0, 0
@@ -233,8 +233,8 @@ func (l *ledger) starved(q history.Stretch, w *wanted) (Finding, bool) {
 	f := Finding{
 		Rule: "no-progress", Key: w.key, Event: end,
 		Text: fmt.Sprintf("no client was granted %s in the quiet stretch from %s to %s: no client could hold it from %s on, but %d attempts were refused until %s",
-			w.name(), l.at(q.From), l.at(min(q.To, len(l.h.Events)-1)),
-			l.at(from), n, l.at(end)),
+			w.name(), secondsAt(l, q.From), secondsAt(l, min(q.To, len(l.h.Events)-1)),
+			secondsAt(l, from), n, secondsAt(l, end)),
 		Events: []int{q.From, begin, end, min(q.To, len(l.h.Events)-1)},
 	}
 	// This session is not proven to be the cause, but a server may keep a hold that no client released. If

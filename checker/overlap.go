@@ -17,7 +17,7 @@ type overlap struct {
 // classify returns the class of an overlap by what the two clients could have known. The order of the
 // grants makes no difference: a client that is paused between its grant and its first operation finds
 // its lease over, like a client that is paused later.
-func (l *ledger) classify(earlier, later *hold.Hold) Class {
+func classify(l *ledger, earlier, later *hold.Hold) Class {
 	class, at := Overstay, later.Grant
 	if both := hold.Meet(earlier.Least.Beliefs, later.Least.Beliefs); both >= 0 {
 		class, at = DoubleGrant, both
@@ -30,23 +30,23 @@ func (l *ledger) classify(earlier, later *hold.Hold) Class {
 	return class
 }
 
-// finding returns the finding about an overlap.
-func (l *ledger) finding(o overlap) Finding {
+// findingOf returns the finding about an overlap.
+func findingOf(l *ledger, o overlap) Finding {
 	a, b := o.earlier, o.later
 	rule := "two-holders"
 	if a.Session.Mode != b.Session.Mode {
 		rule = "reader-and-writer"
 	}
-	return l.heldAtOnce(rule, o.class, o.key, l.text(o), a, b)
+	return heldAtOnce(l, rule, o.class, o.key, overlapText(l, o), a, b)
 }
 
 // heldAtOnce returns the finding that a still held when b was granted the lock. Its evidence ends
 // with the event up to which both certainly worked.
-func (l *ledger) heldAtOnce(rule string, class Class, key, text string, a, b *hold.Hold) Finding {
+func heldAtOnce(l *ledger, rule string, class Class, key, text string, a, b *hold.Hold) Finding {
 	f := twoGrants(rule, key, text, a, b)
 	f.Class = class
-	_, last := l.workEnd(a)
-	_, other := l.workEnd(b)
+	_, last := workEnd(l, a)
+	_, other := workEnd(l, b)
 	if last = min(last, other); last > b.Grant {
 		f.Events = append(f.Events, last)
 	}
@@ -64,7 +64,7 @@ func twoGrants(rule, key, text string, a, b *hold.Hold) Finding {
 
 // workEnd returns the time up to which the work of a hold certainly continued, and its last event: the
 // release call, the last sign, or the last event before the deadline.
-func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
+func workEnd(l *ledger, t *hold.Hold) (time.Duration, int) {
 	to := t.Least.Work.To
 	switch {
 	case to == t.Claim.To && t.Asked:
@@ -77,12 +77,12 @@ func (l *ledger) workEnd(t *hold.Hold) (time.Duration, int) {
 	return min(t.Least.Deadline, l.h.Events[to].Time), to - 1
 }
 
-// text describes an overlap in one sentence with clients, key and times.
-func (l *ledger) text(o overlap) string {
+// overlapText describes an overlap in one sentence with clients, key and times.
+func overlapText(l *ledger, o overlap) string {
 	a, b := o.earlier, o.later
 	key, first, second := fmt.Sprintf("%q", o.key), client(a, b), client(b, a)
-	ended, _ := l.workEnd(a)
-	granted := l.at(b.Grant)
+	ended, _ := workEnd(l, a)
+	granted := secondsAt(l, b.Grant)
 	held := "held it until " + seconds(ended)
 	if a.Least.Work.To == len(l.h.Events) {
 		held = "held it to the end"
@@ -90,15 +90,15 @@ func (l *ledger) text(o overlap) string {
 	switch {
 	case o.class == Undetermined:
 		return fmt.Sprintf("%s was granted to %s at %s while %s %s; it is uncertain until when they could believe that they held, because %s",
-			key, second, granted, first, held, l.doubt(a, b))
+			key, second, granted, first, held, doubt(l, a, b))
 	case o.class == DoubleGrant:
-		return fmt.Sprintf("%s was granted to %s at %s while %s %s (%s)", key, second, granted, first, held, l.lease(a, b.Grant))
+		return fmt.Sprintf("%s was granted to %s at %s while %s %s (%s)", key, second, granted, first, held, leaseText(l, a, b.Grant))
 	case believes(a, b.Grant):
 		return fmt.Sprintf("%s was granted to %s at %s, when %s; %s worked on while %s %s",
-			key, second, granted, l.lapse(b, b.Grant), second, first, held)
+			key, second, granted, lapseText(l, b, b.Grant), second, first, held)
 	}
 	return fmt.Sprintf("%s was granted to %s at %s while %s worked on until %s, though %s",
-		key, second, granted, first, seconds(ended), l.lapse(a, b.Grant))
+		key, second, granted, first, seconds(ended), lapseText(l, a, b.Grant))
 }
 
 // believes reports whether the client of a hold had no reason to doubt it at a position.
@@ -106,8 +106,8 @@ func believes(t *hold.Hold, pos int) bool {
 	return hold.Within(t.Most.Beliefs, pos)
 }
 
-// lease describes a lease that still ran while both clients believed that they held.
-func (l *ledger) lease(t *hold.Hold, pos int) string {
+// leaseText describes a lease that still ran while both clients believed that they held.
+func leaseText(l *ledger, t *hold.Hold, pos int) string {
 	switch {
 	case t.Renewed():
 		return "its library renewed its lease"
@@ -116,13 +116,13 @@ func (l *ledger) lease(t *hold.Hold, pos int) string {
 	case t.Least.Deadline == hold.Never:
 		return "without a lease, which cannot run out"
 	case !believes(t, pos):
-		return fmt.Sprintf("%s, but was renewed while both held, until %s", l.lapse(t, pos), seconds(t.Least.Deadline))
+		return fmt.Sprintf("%s, but was renewed while both held, until %s", lapseText(l, t, pos), seconds(t.Least.Deadline))
 	}
 	return "its lease ran until " + seconds(t.Least.Deadline)
 }
 
-// lapse describes why a lease had ended.
-func (l *ledger) lapse(t *hold.Hold, pos int) string {
+// lapseText describes why a lease had ended.
+func lapseText(l *ledger, t *hold.Hold, pos int) string {
 	if t.Renewed() {
 		return "it had been paused for too long to renew its lease"
 	}
@@ -130,13 +130,13 @@ func (l *ledger) lapse(t *hold.Hold, pos int) string {
 }
 
 // doubt describes why the class of an overlap cannot be known.
-func (l *ledger) doubt(a, b *hold.Hold) string {
+func doubt(l *ledger, a, b *hold.Hold) string {
 	for _, t := range []*hold.Hold{a, b} {
 		if t.Lease.Kind == hold.Waited && t.Lease.First != t.Lease.Last {
 			return client(t, nil) + " waited for the lock and does not say until when its lease runs"
 		}
 	}
-	return "the machine's clocks moved against each other at " + l.at(l.Stepped)
+	return "the machine's clocks moved against each other at " + secondsAt(l, l.Stepped)
 }
 
 // client names the client of a hold, and also the session if the other hold has the same client.
@@ -148,7 +148,7 @@ func client(t, other *hold.Hold) string {
 	return name
 }
 
-// at returns the time of a position as text.
-func (l *ledger) at(pos int) string { return seconds(l.h.Events[pos].Time) }
+// secondsAt returns the time of a position as text.
+func secondsAt(l *ledger, pos int) string { return seconds(l.h.Events[pos].Time) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }

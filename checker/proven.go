@@ -18,7 +18,7 @@ func (a *answers) proven(k *hold.Key) {
 	if len(k.All) == 1 {
 		return
 	}
-	moments := a.moments(k)
+	moments := moments(a.ledger, k)
 	slices.SortStableFunc(moments, func(x, y moment) int { return cmp.Compare(x.seenFrom(), y.seenFrom()) })
 	// Exclusion does not report these, at any position.
 	silent := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool { return m.hold.Granted() && !unused(m.hold) })
@@ -67,7 +67,7 @@ func (a *answers) contradicts(k *hold.Key, d *hold.Hold, op history.Op, moments 
 			continue // d certainly held all the time, so the sweep finds it
 		}
 		a.found("released-without-holding", d, k.Name, op.Return,
-			fmt.Sprintf("the lock confirmed at %s that %s has %s %q, %sclient %d %s", a.at(op.Return), client(d, nil), done(op), k.Name,
+			fmt.Sprintf("the lock confirmed at %s that %s has %s %q, %sclient %d %s", secondsAt(a.ledger, op.Return), client(d, nil), done(op), k.Name,
 				a.whyOver(d, m), m.hold.Session.Client, a.held(m)), m.hold, op.Invoke, op.Return)
 		return true
 	}
@@ -90,9 +90,9 @@ func (a *answers) whyOver(d *hold.Hold, m moment) string {
 // held describes the evidence that a session held in a moment.
 func (a *answers) held(m moment) string {
 	if m.hold.Granted() {
-		return "was granted it at " + a.at(m.hold.Grant)
+		return "was granted it at " + secondsAt(a.ledger, m.hold.Grant)
 	}
-	return "released it, as the lock confirmed at " + a.at(m.to)
+	return "released it, as the lock confirmed at " + secondsAt(a.ledger, m.to)
 }
 
 // moment is an interval that contains an instant at which a session certainly held.
@@ -120,7 +120,7 @@ func unused(d *hold.Hold) bool { return d.Granted() && d.Most.Work.Empty() }
 //
 //	client 1  acquire ok, lease 1 s                                   release ok at 2.5 s
 //	client 2                         acquire ...(no answer)  release ok
-func (l *ledger) moments(k *hold.Key) []moment {
+func moments(l *ledger, k *hold.Key) []moment {
 	var all []moment
 	for _, d := range k.All {
 		switch acquire := d.Session.Acquire; {

@@ -20,7 +20,7 @@ import (
 // Other keys that end by themselves do not count. A Redisson client that dies between a
 // release and its sweep leaves the latch of that release, which ends after 20 s and keeps no
 // client from the lock.
-func (l *ledger) residue() (findings []Finding) {
+func residue(l *ledger) (findings []Finding) {
 	var names map[string]bool
 	fenced := l.h.Header.Claims.Fenced || l.h.Header.Model.Has(history.Fenced)
 	for _, pos := range l.h.Probes {
@@ -50,7 +50,7 @@ func (l *ledger) residue() (findings []Finding) {
 		findings = append(findings, Finding{
 			Rule: "residue", Event: pos,
 			Text: fmt.Sprintf("when every client was gone at %s, the servers still kept %s for longer than any lease",
-				l.at(pos), strings.Join(left, ", ")),
+				secondsAt(l, pos), strings.Join(left, ", ")),
 			Events: []int{pos},
 		})
 	}

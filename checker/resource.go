@@ -118,7 +118,7 @@ func (c *counter) stale(l *ledger) []Finding {
 		why, other := c.late(l, w, last[grants.other(w.Hold)], last[tokens.other(w.Hold)])
 		f := Finding{
 			Rule: "stale-write", Key: c.key, Event: w.op.Return,
-			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, l.at(w.op.Return)),
+			Text: fmt.Sprintf("%s wrote %d to %q (%s) at %s", client(w.Hold, nil), w.value, c.key, c.form, secondsAt(l, w.op.Return)),
 		}
 		if other != nil {
 			f.Class = StaleWrite
@@ -154,7 +154,7 @@ func (c *counter) late(l *ledger, w, newest, highest *write) (why string, other 
 		return fmt.Sprintf("; its token %d is below the %d of %s, which had written before", w.token, highest.token, client(highest.Hold, w.Hold)), highest
 	case newest != nil && w.Grant < newest.Grant:
 		return fmt.Sprintf("; %s, which had written before, was granted it later, at %s",
-			client(newest.Hold, w.Hold), l.at(newest.Grant)), newest
+			client(newest.Hold, w.Hold), secondsAt(l, newest.Grant)), newest
 	}
 	return "", nil
 }
@@ -176,7 +176,7 @@ func (c *counter) contradiction(l *ledger) string {
 	for i, w := range c.writes {
 		if i > 0 && w.value <= c.writes[i-1].value && unsure >= w.op.Return && worked.to(w) <= w.since {
 			return fmt.Sprintf("%s wrote %d to %q (plain) at %s when it stood at %d, but no other client had worked since %s was granted it at %s",
-				client(w.Hold, nil), w.value, c.key, l.at(w.op.Return), c.writes[i-1].value, client(w.Hold, nil), l.at(w.Grant))
+				client(w.Hold, nil), w.value, c.key, secondsAt(l, w.op.Return), c.writes[i-1].value, client(w.Hold, nil), secondsAt(l, w.Grant))
 		}
 		worked.add(w)
 	}

@@ -75,7 +75,7 @@ func (a *answers) session(d *hold.Hold) {
 	if end, dead := a.Dead(d); dead {
 		a.found(ruleGrantedDead, d, s.Keys[0], d.Grant,
 			fmt.Sprintf("the lock granted %q to %s at %s, but %s the lease had ended at %s",
-				s.Keys[0], client(d, nil), a.at(d.Grant), byWhom(d), seconds(end)), nil)
+				s.Keys[0], client(d, nil), secondsAt(a.ledger, d.Grant), byWhom(d), seconds(end)), nil)
 	}
 	released, refused := -1, -1 // indexes in s.Ops: the first release with ok, the first answer "not held"
 	worked := len(a.h.Events)   // the call of the first release that worked or may have worked
@@ -101,12 +101,12 @@ func (a *answers) session(d *hold.Hold) {
 		if released >= 0 && release && !a.owned.mayHold(d, op) {
 			a.found("released-twice", d, key, op.Return,
 				fmt.Sprintf("the lock confirmed at %s that %s has released %q, and again at %s",
-					a.at(s.Ops[released].Return), client(d, nil), key, a.at(op.Return)), nil, s.Ops[released].Return, op.Return)
+					secondsAt(a.ledger, s.Ops[released].Return), client(d, nil), key, secondsAt(a.ledger, op.Return)), nil, s.Ops[released].Return, op.Return)
 		}
 		if released >= 0 && !release && s.Ops[released].Return < op.Invoke && !a.owned.mayHold(d, op) {
 			a.found("released-without-holding", d, key, op.Return,
 				fmt.Sprintf("the lock confirmed at %s that %s has renewed %q, but at %s that it has released it",
-					a.at(op.Return), client(d, nil), key, a.at(s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
+					secondsAt(a.ledger, op.Return), client(d, nil), key, secondsAt(a.ledger, s.Ops[released].Return)), nil, s.Ops[released].Return, op.Return)
 		}
 		if refused >= 0 && s.Ops[refused].Return < op.Invoke && (held < 0 || op.Return < s.Ops[held].Return) && d.Granted() && !a.owned.mayHold(d, op) {
 			held = i
@@ -127,7 +127,7 @@ func (a *answers) session(d *hold.Hold) {
 		if m, ok := a.handedOn(d, op); ok && m.Grant < worked && !a.owned.mayHaveGivenBack(d, op) {
 			a.found(ruleEvicted, d, key, op.Return,
 				fmt.Sprintf("the lock answered %s at %s that it does not hold %q, but %s was granted it at %s, during the release and within the lease",
-					client(d, m), a.at(op.Return), key, client(m, d), a.at(m.Grant)), m, op.Invoke, op.Return)
+					client(d, m), secondsAt(a.ledger, op.Return), key, client(m, d), secondsAt(a.ledger, m.Grant)), m, op.Invoke, op.Return)
 			break
 		}
 	}
@@ -135,7 +135,7 @@ func (a *answers) session(d *hold.Hold) {
 		no, yes := s.Ops[refused], s.Ops[held]
 		a.found(ruleEvicted, d, key, yes.Return,
 			fmt.Sprintf("the lock answered %s at %s that it does not hold %q, but at %s that it has %s it, so it had held",
-				client(d, nil), a.at(no.Return), key, a.at(yes.Return), done(yes)), nil, no.Return, yes.Return)
+				client(d, nil), secondsAt(a.ledger, no.Return), key, secondsAt(a.ledger, yes.Return), done(yes)), nil, no.Return, yes.Return)
 	}
 }
 
@@ -181,7 +181,7 @@ const resendMin = 200 * time.Millisecond
 func (a *answers) handedOn(d *hold.Hold, op history.Op) (*hold.Hold, bool) {
 	s := d.Session
 	if op.F != history.Release || !a.NotHeld(op) || !d.Granted() || a.MayBeLate(d) || len(s.Keys) > 1 || s.Mode == locks.Shared ||
-		!a.oneStep() || op.Return >= a.durable || a.h.Events[op.Return].Time-a.h.Events[op.Invoke].Time >= resendMin {
+		!oneStep(a.ledger) || op.Return >= a.durable || a.h.Events[op.Return].Time-a.h.Events[op.Invoke].Time >= resendMin {
 		return nil, false
 	}
 	granted := a.Keys[s.KeyAt[0]].Granted
@@ -202,14 +202,14 @@ func (a *answers) handedOn(d *hold.Hold, op history.Op) (*hold.Hold, bool) {
 }
 
 // oneStep reports whether one server decides who holds the lock.
-func (l *ledger) oneStep() bool {
+func oneStep(l *ledger) bool {
 	return l.h.Header.Claims.Strict || l.h.Header.Topology == string(locks.Single)
 }
 
 // evicted reports a session that was answered "not held" while its lease ran.
 func (a *answers) evicted(d *hold.Hold, op history.Op) {
 	a.found(ruleEvicted, d, d.Session.Keys[0], op.Return,
-		fmt.Sprintf("the lock answered %s at %s that it does not hold %q, %s", client(d, nil), a.at(op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
+		fmt.Sprintf("the lock answered %s at %s that it does not hold %q, %s", client(d, nil), secondsAt(a.ledger, op.Return), d.Session.Keys[0], a.until(d, op)), nil, op.Invoke, op.Return)
 }
 
 // done names the effect of a successful operation.

@@ -25,7 +25,7 @@ type groups struct {
 	root    []int              // by the index of a key in History.Keys: another key of its group, or the key itself
 }
 
-func (l *ledger) groups() *groups {
+func groupsOf(l *ledger) *groups {
 	g := &groups{root: make([]int, len(l.Keys))}
 	for i := range g.root {
 		g.root[i] = i

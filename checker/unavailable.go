@@ -29,30 +29,30 @@ const unavailableMargin = 3 * time.Second
 
 // unavailable finds, for each key, the times in which no client was granted it for longer than its lease and the margin. The note
 // is about the first such time that is not judged, because its attempts ended with errors.
-func (l *ledger) unavailable() (findings []Finding, note string) {
-	away := l.away()
+func unavailable(l *ledger) (findings []Finding, note string) {
+	away := awayStretches(l)
 	for _, k := range l.Keys {
 		var taken []stretch
 		var tries, errors []attempt
 		for _, d := range k.All {
 			s := d.Session
-			apart := len(s.Keys) > 1 || l.concerned(s) // its client cannot expect to be granted this key
+			apart := len(s.Keys) > 1 || concerned(l, s) // its client cannot expect to be granted this key
 			switch {
-			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || !l.expires(s)):
+			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || !expires(l, s)):
 				pos, _ := l.Free(d, l.LeaseOver(d))
-				taken = append(taken, stretch{l.takenFrom(d), pos})
+				taken = append(taken, stretch{takenFromHolder(l, d), pos})
 			case s.Acquire.Outcome == history.Failed && !apart && !meets(away, s.Acquire) && !notAsked(l.h.At(s.Acquire.Return).Error):
-				tries = append(tries, l.attempt(s))
+				tries = append(tries, attemptOf(l, s))
 			case !meets(away, s.Acquire) && !apart:
-				errors = append(errors, l.attempt(s))
+				errors = append(errors, attemptOf(l, s))
 			}
 		}
 		for _, free := range between(append(taken, away...), len(l.h.Events)) {
-			if f, ok := l.ungranted(k.Name, tries, free); ok {
+			if f, ok := ungranted(l, k.Name, tries, free); ok {
 				findings = append(findings, f)
-			} else if f, ok := l.ungranted(k.Name, slices.Concat(tries, errors), free); ok && note == "" {
+			} else if f, ok := ungranted(l, k.Name, slices.Concat(tries, errors), free); ok && note == "" {
 				note = fmt.Sprintf("not judged: no client was granted %q from %s to %s, but attempts ended with errors, which do not show that a server answered",
-					k.Name, l.at(f.Events[0]), l.at(f.Event))
+					k.Name, secondsAt(l, f.Events[0]), secondsAt(l, f.Event))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (l *ledger) unavailable() (findings []Finding, note string) {
 }
 
 // expires reports whether what a session took ends by itself, without its client.
-func (l *ledger) expires(s *history.Session) bool {
+func expires(l *ledger, s *history.Session) bool {
 	return l.h.Header.Claims.Bounded && l.h.Events[s.Acquire.Invoke].TTL > 0
 }
 
@@ -96,9 +96,9 @@ func between(all []stretch, n int) (free []stretch) {
 	return free
 }
 
-// takenFrom returns the position from which a session may hold its keys. A lease that the answer to a long acquire reports began no
+// takenFromHolder returns the position from which a session may hold its keys. A lease that the answer to a long acquire reports began no
 // earlier than its length before that answer.
-func (l *ledger) takenFrom(d *hold.Hold) int {
+func takenFromHolder(l *ledger, d *hold.Hold) int {
 	op := d.Session.Acquire
 	if ttl := l.h.Events[op.Invoke].TTL; d.Granted() && ttl > 0 {
 		return max(op.Invoke, l.After(l.h.Events[op.Return].Time-ttl))
@@ -107,19 +107,19 @@ func (l *ledger) takenFrom(d *hold.Hold) int {
 }
 
 // concerned reports whether a fault named the client of a session during its acquire, or the client died then.
-func (l *ledger) concerned(s *history.Session) bool {
+func concerned(l *ledger, s *history.Session) bool {
 	return s.DiedAt >= 0 && s.DiedAt < s.Acquire.Return || slices.ContainsFunc(l.h.Faults, func(f history.Fault) bool {
 		return f.Began() && f.Strikes(s.Client) && f.Begins < s.Acquire.Return && (f.Healed < 0 || f.Healed > s.Acquire.Invoke)
 	})
 }
 
-// away returns the stretches in which too many servers were down or out of reach, and all that follows a moment from which
+// awayStretches returns the stretches in which too many servers were down or out of reach, and all that follows a moment from which
 // nothing is known: a step of the clocks, or a change of roles.
 //
 // Independent masters that no fault names are enough if they are a majority, or all of them for a lock that takes several names on
 // all masters. A lock on other servers is judged in episodes up to the first fault on a server, because a new leader may need any
 // time to serve.
-func (l *ledger) away() (all []stretch) {
+func awayStretches(l *ledger) (all []stretch) {
 	end := len(l.h.Events)
 	if step := l.h.ClockStep(); step < end {
 		all = append(all, stretch{step, end})
@@ -134,26 +134,26 @@ func (l *ledger) away() (all []stretch) {
 		switch {
 		case !f.Began() || len(f.Targets) > 0 && len(serversOf(f)) == 0:
 		case masters <= 1:
-			all = append(all, stretch{f.Begins, l.episodeEnd(f.Begins)})
+			all = append(all, stretch{f.Begins, episodeEnd(l, f.Begins)})
 		case len(f.Targets) == 0:
-			all = append(all, stretch{f.Begins, l.healedAt(f)})
-		case len(l.downAt(f.Begins)) > spare:
-			all = append(all, stretch{f.Begins, l.enough(f.Begins, spare)})
+			all = append(all, stretch{f.Begins, healedAt(l, f)})
+		case len(downAt(l, f.Begins)) > spare:
+			all = append(all, stretch{f.Begins, enoughGrants(l, f.Begins, spare)})
 		}
 	}
 	for _, pos := range l.h.Probes {
 		if masters <= 1 && l.h.Events[pos].Facts.Promoted != nil {
-			all = append(all, stretch{pos, l.episodeEnd(pos)})
+			all = append(all, stretch{pos, episodeEnd(l, pos)})
 		}
 	}
 	return all
 }
 
 // downAt returns the servers that a fault concerned at a position.
-func (l *ledger) downAt(pos int) map[string]bool {
+func downAt(l *ledger, pos int) map[string]bool {
 	down := map[string]bool{}
 	for i := range l.h.Faults {
-		if f := &l.h.Faults[i]; f.Began() && f.Begins <= pos && pos < l.healedAt(f) {
+		if f := &l.h.Faults[i]; f.Began() && f.Begins <= pos && pos < healedAt(l, f) {
 			for _, name := range serversOf(f) {
 				down[name] = true
 			}
@@ -162,12 +162,12 @@ func (l *ledger) downAt(pos int) map[string]bool {
 	return down
 }
 
-// enough returns the first position after another one at which faults concerned no more servers than the lock can spare.
-func (l *ledger) enough(pos, spare int) int {
-	for len(l.downAt(pos)) > spare {
+// enoughGrants returns the first position after another one at which faults concerned no more servers than the lock can spare.
+func enoughGrants(l *ledger, pos, spare int) int {
+	for len(downAt(l, pos)) > spare {
 		next := len(l.h.Events)
 		for i := range l.h.Faults {
-			if healed := l.healedAt(&l.h.Faults[i]); healed > pos {
+			if healed := healedAt(l, &l.h.Faults[i]); healed > pos {
 				next = min(next, healed)
 			}
 		}
@@ -185,7 +185,7 @@ func serversOf(f *history.Fault) []string {
 }
 
 // healedAt returns the position at which a fault healed, or the end.
-func (l *ledger) healedAt(f *history.Fault) int {
+func healedAt(l *ledger, f *history.Fault) int {
 	if f.Healed < 0 {
 		return len(l.h.Events)
 	}
@@ -193,7 +193,7 @@ func (l *ledger) healedAt(f *history.Fault) int {
 }
 
 // episodeEnd returns the position at which the episode of a position ends.
-func (l *ledger) episodeEnd(pos int) int {
+func episodeEnd(l *ledger, pos int) int {
 	for _, s := range l.h.Episodes {
 		if s.At > pos {
 			return s.At
@@ -204,7 +204,7 @@ func (l *ledger) episodeEnd(pos int) int {
 
 // ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
 // from the first wait or refusal to the last refusal. A time in which no client asked ends a run.
-func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, bool) {
+func ungranted(l *ledger, key string, tries []attempt, free stretch) (Finding, bool) {
 	var within []attempt
 	for _, a := range tries {
 		a.Invoke, a.Return = max(a.Invoke, free.from), min(a.Return, free.to-1) // its client is kept waiting in any part of it
@@ -220,16 +220,16 @@ func (l *ledger) ungranted(key string, tries []attempt, free stretch) (Finding, 
 			run = nil
 		}
 		run = append(run, a)
-		if f, ok := l.tooLong(key, run); ok {
+		if f, ok := tooLong(l, key, run); ok {
 			return f, true
 		}
 	}
 	return Finding{}, false
 }
 
-// attempt returns the attempt of a session. The lock keeps a client waiting for as long as it asked to wait. An attempt that lasts
+// attemptOf returns the attempt of a session. The lock keeps a client waiting for as long as it asked to wait. An attempt that lasts
 // longer met a slow machine, on which all clients that try at once can refuse each other for seconds.
-func (l *ledger) attempt(s *history.Session) attempt {
+func attemptOf(l *ledger, s *history.Session) attempt {
 	asked, answered := &l.h.Events[s.Acquire.Invoke], &l.h.Events[s.Acquire.Return]
 	return attempt{
 		Op: s.Acquire, from: l.After(answered.Time - asked.Wait), ttl: asked.TTL,
@@ -238,7 +238,7 @@ func (l *ledger) attempt(s *history.Session) attempt {
 }
 
 // tooLong returns a finding if a run of attempts lasted longer than a lease and the margin.
-func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
+func tooLong(l *ledger, key string, run []attempt) (Finding, bool) {
 	begin, end, lease := len(l.h.Events), run[len(run)-1].Return, l.h.Header.Lease
 	for _, op := range run {
 		begin = min(begin, op.from)
@@ -255,21 +255,21 @@ func (l *ledger) tooLong(key string, run []attempt) (Finding, bool) {
 	return Finding{
 		Rule: ruleUnavailable, Key: key, Event: end,
 		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts were refused, the last one with: %s",
-			key, l.at(begin), l.at(end), lease, unavailableMargin, l.allowed(begin, end), len(run), run[len(run)-1].answer),
+			key, secondsAt(l, begin), secondsAt(l, end), lease, unavailableMargin, allowedText(l, begin, end), len(run), run[len(run)-1].answer),
 		Events: []int{begin, end},
 	}, true
 }
 
-// allowed describes why the servers could have granted a lock between two positions.
-func (l *ledger) allowed(from, to int) string {
+// allowedText describes why the servers could have granted a lock between two positions.
+func allowedText(l *ledger, from, to int) string {
 	masters := l.h.Header.Masters
 	if masters <= 1 {
 		return "no fault concerned its servers"
 	}
-	down := l.downAt(from)
+	down := downAt(l, from)
 	for i := range l.h.Faults {
 		if at := l.h.Faults[i].Begins; from < at && at < to {
-			maps.Copy(down, l.downAt(at))
+			maps.Copy(down, downAt(l, at))
 		}
 	}
 	return fmt.Sprintf("%d of %d masters were up and reachable", masters-len(down), masters)
