@@ -8,7 +8,7 @@ import (
 
 // TestGuestPage checks that docs/guest-protocol.md explains each parameter that a guest finds in its store.
 func TestGuestPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/guest-protocol.md")
+	text, err := os.ReadFile("../../../docs/guest-protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
