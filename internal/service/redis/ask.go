@@ -26,7 +26,7 @@ func (e ServerError) Error() string { return "the server answered " + strconv.Qu
 
 // askHost sends one command on its own connection. It dials even if the node should not answer: a hook that failed
 // to kill an external server leaves a node that counts as killed and answers.
-func (g *servers) askHost(ctx context.Context, node string, command ...string) (reply any, err error) {
+func (g *nodes) askHost(ctx context.Context, node string, command ...string) (reply any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	c, err := g.Host.Dial(ctx, node)
@@ -47,7 +47,7 @@ func (g *servers) askHost(ctx context.Context, node string, command ...string) (
 }
 
 // Greet sends PING, which returns its payload.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *nodes) Greet(ctx context.Context, c net.Conn, load int) error {
 	want, command := "PONG", []string{"PING"}
 	if load > 0 {
 		want = strings.Repeat("x", load)

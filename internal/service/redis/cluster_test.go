@@ -13,14 +13,14 @@ import (
 
 // canned are servers with canned answers.
 type canned struct {
-	*servers
+	*sharded
 	answers []map[string][]any // of each server, by command, in turn; the last one stays
 }
 
 // newCanned returns a cluster of servers, of which half are masters.
 func newCanned(answers ...map[string][]any) *canned {
 	on, _ := service.Find(Service, locks.Cluster)
-	s := &canned{Service.Open(on.Sized(len(answers)), addresses{}).(*servers), answers}
+	s := &canned{Service.Open(on.Sized(len(answers)), addresses{}).(*sharded), answers}
 	s.ask = func(_ context.Context, node string, command ...string) (any, error) {
 		of := s.answers[node[len("redis-")]-'1']
 		all := of[strings.Join(command, " ")]

@@ -279,22 +279,26 @@ func (s *surveyor) clustered(ctx context.Context) error {
 }
 
 func openExternal(s service.Site, prefix string, h service.Host) service.ExternalServers {
-	g := open(s.Topology, h)
+	servers, g := open(s.Topology, h)
 	g.prefix, g.calls = prefix, s.Called
-	if s.Master != "" {
-		g.master = s.Master
+	if w, ok := servers.(*watched); ok && s.Master != "" {
+		w.master = s.Master
 	}
 	// All except Promote and the orders that would remove keys of the owner.
-	can := g.Abilities()
+	can := servers.Abilities()
 	can.Promote, can.Identity = nil, nil
 	can.Orders = map[string]service.Order{service.OrderPoison: can.Orders[service.OrderPoison], service.OrderCure: can.Orders[service.OrderCure]}
-	e := service.ExternalServers{Servers: g, Under: g.under, All: g.all, ByHand: byHand, Can: can}
-	e.Clear = func(ctx context.Context) (int, error) { return e.ClearEach(ctx, prefix, g.remove) }
+	found := searched{g}
+	e := service.ExternalServers{Servers: servers, Under: found.under, All: found.all, ByHand: byHand, Can: can}
+	e.Clear = func(ctx context.Context) (int, error) { return e.ClearEach(ctx, prefix, found.remove) }
 	return e
 }
 
+// searched are the servers of somebody else, who has other keys there.
+type searched struct{ *nodes }
+
 // under searches the keys of all masters.
-func (g *servers) under(ctx context.Context, text string, most int) (map[string][]string, error) {
+func (g searched) under(ctx context.Context, text string, most int) (map[string][]string, error) {
 	under := map[string][]string{}
 	for _, node := range g.Leaders(ctx) {
 		keys, err := g.scan(ctx, node, text, most)
@@ -309,7 +313,7 @@ func (g *servers) under(ctx context.Context, text string, most int) (map[string]
 }
 
 // all returns the keys of all masters.
-func (g *servers) all(ctx context.Context, most int) ([]string, error) {
+func (g searched) all(ctx context.Context, most int) ([]string, error) {
 	under, err := g.under(ctx, "", most)
 	if err != nil {
 		return nil, err
@@ -320,7 +324,7 @@ func (g *servers) all(ctx context.Context, most int) ([]string, error) {
 }
 
 // remove removes one key, because each may be in another slot.
-func (g *servers) remove(ctx context.Context, node, key string) (int, error) {
+func (g searched) remove(ctx context.Context, node, key string) (int, error) {
 	return 1, g.order(ctx, node, "DEL", key)
 }
 
@@ -331,7 +335,7 @@ func byHand(text string) string {
 }
 
 // scan returns the keys of a server that contain a text, sorted.
-func (g *servers) scan(ctx context.Context, node, text string, most int) ([]string, error) {
+func (g *nodes) scan(ctx context.Context, node, text string, most int) ([]string, error) {
 	var keys []string
 	for cursor := "0"; ; {
 		reply, err := g.ask(ctx, node, "SCAN", cursor, "MATCH", "*"+text+"*", "COUNT", "1000")

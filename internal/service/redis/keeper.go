@@ -13,18 +13,21 @@ import (
 // keysMax bounds how many keys of a server are read. The keys of a run are few.
 const keysMax = 1000
 
-// TTL returns the remaining lifetime of a key on its master.
-func (g *servers) TTL(ctx context.Context, key string) (ttl time.Duration, node string, err error) {
-	if node, err = g.LeaderOf(ctx, key); err != nil {
-		return 0, "", err
+// ttlAt returns a function that returns the remaining lifetime of a key on its master.
+func (g *nodes) ttlAt(leaderOf leaderOf) func(context.Context, string) (time.Duration, string, error) {
+	return func(ctx context.Context, key string) (time.Duration, string, error) {
+		node, err := leaderOf(ctx, key)
+		if err != nil {
+			return 0, "", err
+		}
+		ttl, err := g.ttl(ctx, node, g.prefix+key)
+		return ttl, node, err
 	}
-	ttl, err = g.ttl(ctx, node, g.prefix+key)
-	return ttl, node, err
 }
 
-// Kept returns the keys on the masters with their remaining lifetimes. If several masters have a key, it returns
+// kept returns the keys on the masters with their remaining lifetimes. If several masters have a key, it returns
 // the longest.
-func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
+func (g *nodes) kept(ctx context.Context) (map[string]time.Duration, error) {
 	kept := map[string]time.Duration{}
 	for _, node := range g.Leaders(ctx) {
 		keys, err := g.keys(ctx, node)
@@ -49,7 +52,7 @@ func (g *servers) Kept(ctx context.Context) (map[string]time.Duration, error) {
 }
 
 // keys returns the keys of a server: those under the prefix, or all if there is none.
-func (g *servers) keys(ctx context.Context, node string) ([]string, error) {
+func (g *nodes) keys(ctx context.Context, node string) ([]string, error) {
 	if g.prefix != "" {
 		return g.scan(ctx, node, g.prefix, keysMax)
 	}
@@ -58,7 +61,7 @@ func (g *servers) keys(ctx context.Context, node string) ([]string, error) {
 	return keys[:min(len(keys), keysMax)], err
 }
 
-func (g *servers) ttl(ctx context.Context, node, key string) (time.Duration, error) {
+func (g *nodes) ttl(ctx context.Context, node, key string) (time.Duration, error) {
 	reply, err := g.ask(ctx, node, "PTTL", key)
 	if err != nil {
 		return 0, err

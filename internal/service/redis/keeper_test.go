@@ -10,9 +10,9 @@ import (
 )
 
 // keeping returns servers with canned answers about lifetimes.
-func keeping(t locks.Topology, ttls map[string]string) *servers {
+func keeping(t locks.Topology, ttls map[string]string) service.Abilities {
 	on, _ := service.Find(Service, t)
-	g := Service.Open(on, nil).(*servers)
+	servers, g := open(on, nil)
 	g.ask = func(_ context.Context, _ string, command ...string) (any, error) {
 		switch command[0] {
 		case "KEYS":
@@ -26,7 +26,7 @@ func keeping(t locks.Topology, ttls map[string]string) *servers {
 		}
 		return "role:master\r\n", nil
 	}
-	return g
+	return servers.Abilities()
 }
 
 func TestTTL(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"time"
@@ -16,16 +15,17 @@ import (
 const busyShown = 200 * time.Millisecond
 
 // orders are the administrative orders of [service.Abilities].
-func (g *servers) orders() map[string]service.Order {
+func orders(g *nodes) map[string]service.Order {
+	a := administered{g}
 	return map[string]service.Order{
 		service.OrderFlush: service.OnNode(func(ctx context.Context, node string) error {
 			return g.order(ctx, node, "FLUSHALL")
 		}),
-		service.OrderEvict:  service.OnNode(g.evict),
-		service.OrderPoison: service.OnKey(g.poison),
-		service.OrderCure:   service.OnKey(g.cure),
+		service.OrderEvict:  service.OnNode(a.evict),
+		service.OrderPoison: service.OnKey(a.poison),
+		service.OrderCure:   service.OnKey(a.cure),
 		service.OrderBusy: func(ctx context.Context, to service.OrderArgs) error {
-			return g.busy(ctx, to.Node, to.For)
+			return a.busy(ctx, to.Node, to.For)
 		},
 		service.OrderDropSubscribers: service.OnNode(func(ctx context.Context, node string) error {
 			return g.order(ctx, node, "CLIENT", "KILL", "TYPE", "pubsub")
@@ -33,18 +33,15 @@ func (g *servers) orders() map[string]service.Order {
 	}
 }
 
-// order sends a command and ignores its answer.
-func (g *servers) order(ctx context.Context, node string, command ...string) error {
-	_, err := g.ask(ctx, node, command...)
-	return err
-}
+// administered are the servers for the orders that take more than one command.
+type administered struct{ *nodes }
 
 // ending finds keys that have an end in an answer to INFO keyspace.
 var ending = regexp.MustCompile(`expires=[1-9]`)
 
 // evict makes a master run out of memory for a moment, and allows it to remove keys that have an end. During
 // that moment it refuses writes.
-func (g *servers) evict(ctx context.Context, node string) error {
+func (g administered) evict(ctx context.Context, node string) error {
 	r, err := g.role(ctx, node)
 	switch {
 	case err != nil:
@@ -72,19 +69,19 @@ func (g *servers) evict(ctx context.Context, node string) error {
 }
 
 // poison replaces a key by a list, in one script, because a client might take the lock between two commands.
-func (g *servers) poison(ctx context.Context, node, key string) error {
+func (g administered) poison(ctx context.Context, node, key string) error {
 	const script = "redis.call('del', KEYS[1]) return redis.call('rpush', KEYS[1], 'poison')"
 	return g.order(ctx, node, "EVAL", script, "1", g.prefix+key)
 }
 
 // cure removes the list.
-func (g *servers) cure(ctx context.Context, node, key string) error {
+func (g administered) cure(ctx context.Context, node, key string) error {
 	const script = "if redis.call('type', KEYS[1]).ok == 'list' then return redis.call('del', KEYS[1]) end return 0"
 	return g.order(ctx, node, "EVAL", script, "1", g.prefix+key)
 }
 
 // busy makes a server sleep. The answer comes when the sleep is over, and busy does not wait for it.
-func (g *servers) busy(ctx context.Context, node string, d time.Duration) error {
+func (g administered) busy(ctx context.Context, node string, d time.Duration) error {
 	answered := make(chan error, 1)
 	go func() {
 		answered <- g.order(context.WithoutCancel(ctx), node, "DEBUG", "SLEEP", strconv.FormatFloat(d.Seconds(), 'f', 3, 64))
@@ -97,31 +94,4 @@ func (g *servers) busy(ctx context.Context, node string, d time.Duration) error 
 	case <-time.After(min(busyShown, d/2)):
 		return nil
 	}
-}
-
-// ClockOffset returns by how much the clock of a server is wrong.
-func (g *servers) ClockOffset(ctx context.Context, node string) (time.Duration, error) {
-	before := time.Now()
-	reply, err := g.ask(ctx, node, "TIME")
-	if err != nil {
-		return 0, err
-	}
-	middle := before.Add(time.Since(before) / 2)
-	said := append(texts(reply), "", "")
-	seconds, err1 := strconv.ParseInt(said[0], 10, 64)
-	micros, err2 := strconv.ParseInt(said[1], 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, fmt.Errorf("%s answers TIME by %v: %w", node, reply, err)
-	}
-	return time.Unix(seconds, micros*1000).Sub(middle), nil
-}
-
-// Identity returns the random ID that a server draws at its start.
-func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err error) {
-	err = service.Interrupt(ctx, c, func() error {
-		info, err := exchange(c, "INFO", "server")
-		id = fields(info)["run_id"]
-		return err
-	})
-	return id, err
 }

@@ -1,8 +1,8 @@
 // Package redis is Redis as a lock service.
 //
 //	topology, config, settings   how servers are joined and started
-//	ask, health                  who leads, and whether a cluster is healthy
-//	promote, shards              how another node becomes the master
+//	servers, ask                 what the servers of all topologies have in common
+//	replicated, sentinel, cluster   who leads, whether all is well, and how another node becomes the master
 //	keeper, orders               keys, clocks and administrative orders
 //	external                     servers that lockbench does not run
 //	wire                         the requests of clients
@@ -46,7 +46,7 @@ var Service = &service.Service{
 		Shell:       service.Shell{Ping: shellPing, Pong: []byte("+PONG\r\n")},
 	},
 	Program: program,
-	Open:    func(t service.Topology, h service.Host) service.Servers { return open(t, h) },
+	Open:    func(t service.Topology, h service.Host) service.Servers { servers, _ := open(t, h); return servers },
 	Wire:    wire,
 	External: service.External{
 		Schemes: []string{"redis", "rediss"}, Locate: locate, Login: logIn, Survey: survey, Open: openExternal,

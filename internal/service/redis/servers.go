@@ -2,44 +2,53 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"lockbench/internal/service"
 	"lockbench/locks"
 )
 
-// servers are the servers of one cluster.
-type servers struct {
+// nodes are servers that do not know each other, as in the topologies Single and Independent, and what the servers of all
+// topologies have in common: [replicated], [watched] and [sharded].
+type nodes struct {
 	*service.Cluster
 	// ask sends a command to a node, past all faults, and returns the answer as [readAnswer] does.
 	ask    func(ctx context.Context, node string, command ...string) (any, error)
-	master string            // the name of the watched master
 	prefix string            // of the keys; the names of locks follow it
 	calls  map[string]string // the nodes by the addresses by which others call them
-
-	mu   sync.Mutex
-	lead string // the node at the address for clients of a replicated group
 }
 
-var _ service.Servers = (*servers)(nil)
+var (
+	_ service.Servers = (*nodes)(nil)
+	_ service.Servers = (*replicated)(nil)
+	_ service.Servers = (*watched)(nil)
+	_ service.Servers = (*sharded)(nil)
+)
 
-func open(t service.Topology, h service.Host) *servers {
-	g := &servers{Cluster: service.NewCluster(t, h, nil), master: masterName}
-	if nodes := g.Nodes(); len(nodes) > 0 {
-		g.lead = nodes[0].Name
-	}
+// open returns the servers of a topology, and the part that all topologies have.
+func open(t service.Topology, h service.Host) (service.Servers, *nodes) {
+	g := &nodes{Cluster: service.NewCluster(t, h, nil)}
 	g.ask = g.askHost
-	return g
+	switch t.Name {
+	case locks.Replicated:
+		return &replicated{nodes: g, lead: g.Nodes()[0].Name}, g
+	case locks.Sentinel:
+		return &watched{g, masterName}, g
+	case locks.Cluster:
+		return &sharded{g}, g
+	}
+	return g, g
 }
 
 // Controlled returns servers whose nodes are queried by ask, which sends a command to a node past all faults and
 // returns the answer in RESP. It uses only Addr, Status, Follow and Lead of the host.
 func Controlled(t service.Topology, h service.Host, ask func(node string, command []string) (answer string, err error)) service.Servers {
-	g := open(t, h)
+	servers, g := open(t, h)
 	g.ask = func(_ context.Context, node string, command ...string) (any, error) {
 		answer, err := ask(node, command)
 		var reply any
@@ -51,41 +60,32 @@ func Controlled(t service.Topology, h service.Host, ask func(node string, comman
 		}
 		return reply, nil
 	}
-	return g
+	return servers
 }
 
-func (g *servers) is(t locks.Topology) bool { return g.Topology().Name == t }
+// leaderOf returns the master that has a key.
+type leaderOf func(ctx context.Context, key string) (string, error)
 
-// Abilities returns all that there are.
-func (g *servers) Abilities() service.Abilities {
+// Abilities returns what servers without replicas can do.
+func (g *nodes) Abilities() service.Abilities {
+	return g.abilities(func(ctx context.Context, _ string) (string, error) { return g.Leader(ctx) })
+}
+
+// abilities returns what all servers can do.
+func (g *nodes) abilities(leaderOf leaderOf) service.Abilities {
 	return service.Abilities{
-		Promote: g.Promote, LeaderOf: g.LeaderOf, FollowersOf: g.FollowersOf, Offsets: g.Offsets, Nudge: g.Nudge,
-		TTL: g.TTL, Kept: g.Kept, ClockOffset: g.ClockOffset, Identity: g.Identity, Orders: g.orders(),
+		LeaderOf: leaderOf, Offsets: g.offsets, Nudge: g.nudge, TTL: g.ttlAt(leaderOf), Kept: g.kept,
+		ClockOffset: g.clockOffset, Identity: g.identity, Orders: orders(g),
 	}
-}
-
-// Params returns the parameters of clients of sentinels.
-func (g *servers) Params() map[string]string {
-	if g.is(locks.Sentinel) {
-		return map[string]string{locks.MasterName: g.master}
-	}
-	return nil
-}
-
-// Lead returns the node at the address for clients of a replicated group.
-func (g *servers) Lead() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.lead
 }
 
 // inRole returns the nodes of one role.
-func (g *servers) inRole(role service.Role) []service.Node {
+func (g *nodes) inRole(role service.Role) []service.Node {
 	return slices.DeleteFunc(g.Nodes(), func(n service.Node) bool { return n.Role != role })
 }
 
 // called returns the node that others call by a host and a port; empty: there is none.
-func (g *servers) called(host, port string) string {
+func (g *nodes) called(host, port string) string {
 	addr := net.JoinHostPort(host, port)
 	if g.calls != nil {
 		return g.calls[addr]
@@ -98,78 +98,124 @@ func (g *servers) called(host, port string) string {
 	return ""
 }
 
-// Form joins new servers to a cluster.
-func (g *servers) Form(ctx context.Context) error {
-	sentinels := g.inRole(service.Witness)
-	if err := service.Each(sentinels, func(n service.Node) error { return g.pace(ctx, n.Name, hurried) }); err != nil {
+// Form waits for new servers.
+func (g *nodes) Form(ctx context.Context) error { return service.AwaitHealthy(ctx, g) }
+
+// Healthy returns why a server does not answer.
+func (g *nodes) Healthy(ctx context.Context) error {
+	return service.Each(g.Nodes(), func(n service.Node) error { return g.Answers(ctx, n.Name) })
+}
+
+// Answers asks a server for a sign of life, past all faults.
+func (g *nodes) Answers(ctx context.Context, node string) error {
+	reply, err := g.ask(ctx, node, "PING")
+	if err == nil && reply != "PONG" {
+		err = fmt.Errorf("%s answers PING by %v", node, reply)
+	}
+	return err
+}
+
+// Leader returns the only master.
+func (g *nodes) Leader(context.Context) (string, error) {
+	if g.Topology().Name != locks.Single {
+		return "", fmt.Errorf("the topology %s has no master", g.Topology().Name)
+	}
+	return g.Nodes()[0].Name, nil
+}
+
+// leadersLimit bounds how long Leaders waits for nodes that do not answer.
+const leadersLimit = 500 * time.Millisecond
+
+// Leaders returns all nodes that take themselves for a master.
+func (g *nodes) Leaders(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, leadersLimit)
+	defer cancel()
+	data := g.inRole(service.Data)
+	roles, _ := service.AskAll(ctx, data, g.role)
+	var masters []string
+	for _, n := range data {
+		if roles[n.Name].master {
+			masters = append(masters, n.Name)
+		}
+	}
+	return masters
+}
+
+// role is the answer of a data node to ROLE.
+type role struct {
+	master   bool
+	of       string // its master; empty: unknown
+	state    string // of the link to the master: "connected"
+	replicas int    // in sync with this node
+}
+
+func (g *nodes) role(ctx context.Context, node string) (role, error) {
+	reply, err := g.ask(ctx, node, "ROLE")
+	if err != nil {
+		return role{}, err
+	}
+	list, _ := reply.([]any)
+	switch {
+	case len(list) == 3 && list[0] == "master":
+		replicas, _ := list[2].([]any)
+		return role{master: true, replicas: len(replicas)}, nil
+	case len(list) == 5 && list[0] == "slave":
+		return role{of: g.called(fmt.Sprint(list[1]), fmt.Sprint(list[2])), state: fmt.Sprint(list[3])}, nil
+	}
+	return role{}, fmt.Errorf("%s answers ROLE by %v", node, reply)
+}
+
+// offsets returns how much each data node has written or applied.
+func (g *nodes) offsets(ctx context.Context) map[string]int64 {
+	offsets, _ := service.AskAll(ctx, g.inRole(service.Data), func(ctx context.Context, node string) (int64, error) {
+		reply, err := g.ask(ctx, node, "INFO", "replication")
+		if err != nil {
+			return 0, err
+		}
+		info := fields(reply)
+		if info["role"] == "slave" {
+			return strconv.ParseInt(info["slave_repl_offset"], 10, 64)
+		}
+		return strconv.ParseInt(info["master_repl_offset"], 10, 64)
+	})
+	return offsets
+}
+
+// nudge writes to the master's replication stream. A published message reaches the replicas like a
+// write, and touches no key.
+func (g *nodes) nudge(ctx context.Context, master string) error {
+	return g.order(ctx, master, "PUBLISH", "lockbench:nudge", "")
+}
+
+// order sends a command and ignores its answer.
+func (g *nodes) order(ctx context.Context, node string, command ...string) error {
+	_, err := g.ask(ctx, node, command...)
+	return err
+}
+
+// clockOffset returns by how much the clock of a server is wrong.
+func (g *nodes) clockOffset(ctx context.Context, node string) (time.Duration, error) {
+	before := time.Now()
+	reply, err := g.ask(ctx, node, "TIME")
+	if err != nil {
+		return 0, err
+	}
+	middle := before.Add(time.Since(before) / 2)
+	said := append(texts(reply), "", "")
+	seconds, err1 := strconv.ParseInt(said[0], 10, 64)
+	micros, err2 := strconv.ParseInt(said[1], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, fmt.Errorf("%s answers TIME by %v: %w", node, reply, err)
+	}
+	return time.Unix(seconds, micros*1000).Sub(middle), nil
+}
+
+// identity returns the random ID that a server draws at its start.
+func (g *nodes) identity(ctx context.Context, c net.Conn) (id string, err error) {
+	err = service.Interrupt(ctx, c, func() error {
+		info, err := exchange(c, "INFO", "server")
+		id = fields(info)["run_id"]
 		return err
-	}
-	if g.is(locks.Cluster) {
-		if err := g.assemble(ctx); err != nil {
-			return err
-		}
-	}
-	if err := service.AwaitHealthy(ctx, g); err != nil {
-		return err
-	}
-	return service.Each(sentinels, func(n service.Node) error { return g.pace(ctx, n.Name, steady) })
-}
-
-// Started sets the settings that a sentinel loses at its end.
-func (g *servers) Started(ctx context.Context, node string) error {
-	if slices.ContainsFunc(g.inRole(service.Witness), func(n service.Node) bool { return n.Name == node }) {
-		return g.pace(ctx, node, steady)
-	}
-	return nil
-}
-
-// Resumed makes a server that was paused follow the present master. Without sentinels, it has not
-// heard of a promotion.
-func (g *servers) Resumed(ctx context.Context, node string) error {
-	if !g.is(locks.Replicated) {
-		return nil
-	}
-	return g.rejoin(ctx, node)
-}
-
-// Periods at which sentinels announce their view.
-const (
-	hurried = "100" // ms: while a cluster forms
-	steady  = "500" // ms: while it is tested
-)
-
-// paceRetry is how long pace waits before it asks a sentinel again.
-const paceRetry = 50 * time.Millisecond
-
-// pace shortens the periods of a sentinel, because a run would mostly wait for the defaults: ten
-// seconds between checks of the roles, two between announcements, one until it reconnects. The last
-// exceeds the time after which a server counts as dead, so a server that was only reconfigured would
-// count as dead. The settings that decide elections stay.
-//
-// The period of announcements has a lower bound: a sentinel that sees a second master demotes it after
-// four announcements without news of a failover, while the sentinel that leads the failover checks the
-// promoted server once a second at any setting. With 100 ms, all promotions while the old master lives
-// would be undone.
-//
-// So has the period of pings: a sentinel queries the replicas of a dead master once a second at any
-// setting, and does not promote a replica whose last answer is older than five pings. With a ping
-// every 100 ms the only replica left was refused every second time ("no good slave"), and the next
-// attempt came four seconds later.
-func (g *servers) pace(ctx context.Context, sentinel, publish string) error {
-	for {
-		err := g.order(ctx, sentinel, "SENTINEL", "DEBUG", "info-period", "100", "ping-period", "300", "publish-period", publish,
-			// A sentinel that was not scheduled for two seconds mistrusts its clock and does nothing
-			// for this time. The default is half a minute, but here the usual cause is a busy machine,
-			// not a broken clock.
-			"tilt-period", "1000")
-		if err == nil {
-			return nil
-		}
-		// On a busy machine the answer may come too late. Repeating the command is harmless.
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("set the pace: %w", err)
-		case <-time.After(paceRetry):
-		}
-	}
+	})
+	return id, err
 }
