@@ -294,7 +294,7 @@ func openExternal(s service.Site, prefix string, h service.Host) service.Externa
 	return e
 }
 
-// searched are the servers of somebody else, who has other keys there.
+// searched are the servers of a user, who has other keys there.
 type searched struct{ *nodes }
 
 // under searches the keys of all masters.
