@@ -75,7 +75,7 @@ lint: ### gofmt, vet, staticcheck, and a build for WebAssembly
 
 build: ### the program, into build/lockbench
 	@mkdir -p build
-	@go build -o $(BIN) ./cmd/lockbench
+	@go build -buildvcs=auto -o $(BIN) ./cmd/lockbench
 
 image: ## the image lockbench, for docker run --rm lockbench run failover
 	@mkdir -p build/image
