@@ -41,6 +41,12 @@ func (s *Scenario) causes(p checker.Point) bool {
 	})
 }
 
+// CausedBy reports whether a fault can cause the point.
+func (p Point) CausedBy(fault string) bool {
+	stated, _ := checker.PointNamed(string(p))
+	return len(stated.Faults) == 0 || slices.Contains(stated.Faults, fault)
+}
+
 // Refuses returns why the point cannot happen for a lock on its servers, or "". entry is the zero entry for a lock that is not in
 // the catalog. A mutant has no marks of its own, and runs in the scenario that shows it.
 func (p Point) Refuses(card locks.Card, entry catalog.Lock, on service.Topology) string {
@@ -73,9 +79,13 @@ func (p Point) Refuses(card locks.Card, entry catalog.Lock, on service.Topology)
 		if card.Claims.Leaseless() {
 			return noLease
 		}
-	case "taken-over", "renewed", "old-grant":
+	case "taken-over", "renewed", "outlasted":
 		if card.Claims.Leaseless() {
 			return noLease
+		}
+	case "old-grant":
+		if !card.Claims.Bounded {
+			return "it tells its clients no end of a lease, which they could count from the answer"
 		}
 	case "in-order":
 		if !card.Claims.Fair {

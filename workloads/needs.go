@@ -15,11 +15,12 @@ type Need struct {
 
 // The needs. A lock without leases needs no renewal.
 var (
-	needsReentry = Need{"re-entry: the same owner takes the lock again", func(c locks.Claims) bool { return c.Reentrant }}
-	needsSharing = Need{"a mode that several may hold together", func(c locks.Claims) bool { return c.Shared }}
-	needsSeveral = Need{"several names in one request", func(c locks.Claims) bool { return c.Several }}
-	needsWaiting = Need{"requests that wait", func(c locks.Claims) bool { return c.Waits }}
-	needsRenewal = Need{"a lease without a ttl, which the lock renews", func(c locks.Claims) bool { return c.Renewed || !c.Bounded }}
+	needsReentry  = Need{"re-entry: the same owner takes the lock again", func(c locks.Claims) bool { return c.Reentrant }}
+	needsSharing  = Need{"a mode that several may hold together", func(c locks.Claims) bool { return c.Shared }}
+	needsSeveral  = Need{"several names in one request", func(c locks.Claims) bool { return c.Several }}
+	needsWaiting  = Need{"requests that wait", func(c locks.Claims) bool { return c.Waits }}
+	needsRenewing = Need{"leases that a request of the client renews", func(c locks.Claims) bool { return c.Bounded || !c.Renewed }}
+	needsRenewal  = Need{"a lease without a ttl, which the lock renews", func(c locks.Claims) bool { return c.Renewed || !c.Bounded }}
 )
 
 // Refuses returns an error if the workload with these settings needs a capability that the lock does not have.

@@ -27,8 +27,8 @@ import (
 var renewals = Entry{
 	Name:  "renewals",
 	About: "each client renews its lease after each piece of work, and sometimes only when the lease is over",
-	Wants: wantsTTL,
-	New:   func(p Params) Workload { return extending{p} },
+	Needs: []Need{needsRenewing}, Wants: wantsTTL,
+	New: func(p Params) Workload { return extending{p} },
 }
 
 // A hold has up to renewalsMax renewals. One of turnsPerLapse holds lets its lease end first, and its client sleeps

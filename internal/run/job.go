@@ -179,22 +179,24 @@ func (j *Job) subject(ctx context.Context, use scenarios.LockUse) (*trial.Subjec
 	if err := sub.Pointless(); err != nil {
 		return sub, err
 	}
-	if reasons, concerned := j.notApplicable(sub); len(reasons) > 0 && !concerned {
-		return sub, world.Unsupportedf("no fault of the scenario applies: %s", strings.Join(reasons, ", "))
+	if reasons, causes := j.notApplicable(sub); len(reasons) > 0 && !causes {
+		return sub, world.Unsupportedf("no fault applies that could cause the point: %s", strings.Join(reasons, ", "))
 	}
 	return sub, nil
 }
 
 // notApplicable returns the steps of the plan that do not apply to the servers of a lock, with the reasons, and whether any other
-// step does. A control has no servers, and every step applies to it.
-func (j *Job) notApplicable(sub *trial.Subject) (reasons []string, concerned bool) {
-	steps := j.Plan.Episode(1).For(j.World.Sketch(sub.Spec))
-	for _, p := range steps {
+// step can cause the point of the scenario. A control has no servers, and every step applies to it.
+func (j *Job) notApplicable(sub *trial.Subject) (reasons []string, causes bool) {
+	causes = sub.Spec.Topology.Name == locks.None
+	for _, p := range j.Plan.Episode(1).For(j.World.Sketch(sub.Spec)) {
 		if p.NA != "" {
 			reasons = append(reasons, fmt.Sprintf("%s n/a (%s)", p.Fault, p.NA))
+		} else if j.Scenario.Point.CausedBy(p.Step.Fault) {
+			causes = true
 		}
 	}
-	return reasons, steps.Concerns() || sub.Spec.Topology.Name == locks.None
+	return reasons, causes
 }
 
 // NotConcerned returns a line for each kind of servers with the steps of the plan that do not apply to them.

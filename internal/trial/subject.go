@@ -96,6 +96,10 @@ func (s *Subject) Pointless() error {
 	if why := s.Input.Point.Refuses(s.Card, entry, s.Spec.Topology); why != "" {
 		return world.Unsupportedf("the scenario cannot test it: %s", why)
 	}
+	ofSession := s.Claims.Renewed && !s.Claims.Bounded
+	if other := func(step nemesis.Step) bool { return step.When != nemesis.Renewing }; ofSession && !slices.ContainsFunc(s.Input.Faults, other) {
+		return world.Unsupportedf("the faults wait for a renewal, and no request renews a lease that a session keeps")
+	}
 	return nil
 }
 

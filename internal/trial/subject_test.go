@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,4 +115,22 @@ func (greeter) Sketch(s world.Spec) world.Sketch { return world.NewSketch(s) }
 
 func (g greeter) Meet(context.Context, world.ClientSpec) (world.Met, error) {
 	return world.Met{Hello: g.hello}, nil
+}
+
+// A scenario that waits for renewals is n/a for a lock that a session keeps: no request renews it.
+func TestSessionHasNoRenewalToWaitFor(t *testing.T) {
+	const text = "lockbench: scenario/1\nlocks: [zk-recipe]\nworkload: {watchdog: {ttl: 0s}}\npoint: late-arrival\nfaults: [{hold-request: holder, when: %s, request: 1, for: 5s}]\n"
+	for when, refused := range map[string]bool{"renewing": true, "releasing": false} {
+		s, err := scenarios.Read("x.yaml", fmt.Appendf(nil, text, when))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub, err := NewSubject(NewInput(s, s.Locks[0], 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sub.Pointless(); errors.As(err, new(world.Unsupported)) != refused {
+			t.Errorf("a lock of a session in a scenario that waits for %s: %v", when, err)
+		}
+	}
 }
