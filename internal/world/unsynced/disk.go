@@ -1,0 +1,200 @@
+//go:build linux
+
+package unsynced
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// Names is what a loss of power does to names that were not synced with their folder.
+type Names string
+
+const (
+	NamesLost Names = "lost" // the strict reading of POSIX
+	NamesKept Names = "kept" // names are durable at once
+)
+
+// Disk is a mounted file system that forgets.
+type Disk struct {
+	folder string // where it is mounted
+	others bool   // other users may use it
+	tree   *tree
+
+	mu     sync.Mutex
+	now    *mounted
+	server *fuse.Server
+}
+
+// Mount mounts a new and empty disk at a folder. The contents of its files are in the folder objects, which must
+// exist. Others says whether other users than the current one may use it.
+func Mount(folder, objects string, others bool) (*Disk, error) {
+	d := &Disk{folder: folder, others: others, tree: newTree(objects, uint32(os.Geteuid()), uint32(os.Getegid()))}
+	if err := d.mount(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// mount mounts the tree.
+func (d *Disk) mount() error {
+	if err := Ready(); err != nil {
+		return err
+	}
+	o := &fuse.MountOptions{FsName: "lockbench", Name: "lockbench", DisableXAttrs: true, DisableReadDirPlus: true, MaxWrite: maxWrite,
+		Options: []string{"default_permissions"}, AllowOther: d.others}
+	at := d.folder
+	if mayMount() {
+		fd, err := d.mountDirectly()
+		if err != nil {
+			return fmt.Errorf("mount %s: %w", d.folder, err)
+		}
+		at = "/dev/fd/" + strconv.Itoa(fd)
+	}
+	now := newMounted(d.tree)
+	server, err := fuse.NewServer(now, at, o)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", d.folder, errors.Join(err, d.unmount()))
+	}
+	go server.Serve()
+	d.now, d.server = now, server
+	if err := errors.Join(server.WaitMount(), dropPoll(d.folder)); err != nil {
+		return fmt.Errorf("mount %s: %w", d.folder, errors.Join(err, d.unmount()))
+	}
+	return nil
+}
+
+// maxWrite is the largest request, which mount and go-fuse must agree on.
+const maxWrite = 128 << 10
+
+// mountDirectly mounts without fusermount3. A child process must not inherit the connection, because requests of a
+// server would then wait forever for a lockbench that has ended. go-fuse does not prevent that.
+func (d *Disk) mountDirectly() (fd int, err error) {
+	if fd, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+		return -1, err
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,max_read=%d,default_permissions", fd, os.Geteuid(), os.Getegid(), maxWrite)
+	if d.others {
+		options += ",allow_other"
+	}
+	if err := unix.Mount("lockbench", d.folder, "fuse.lockbench", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// dropPoll lets the kernel learn that files here cannot be polled. Otherwise the Go runtime asks when it opens one,
+// and holds a processor meanwhile that serving the request may need. go-fuse answers for this name by itself.
+func dropPoll(folder string) error {
+	fd, err := unix.Open(filepath.Join(folder, ".go-fuse-epoll-hack"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err
+}
+
+// unmount ends the mount. The kernel writes its dirty pages first. A mount that a process still uses is detached.
+func (d *Disk) unmount() error {
+	if mayMount() {
+		err := unix.Unmount(d.folder, 0)
+		if errors.Is(err, unix.EBUSY) {
+			err = unix.Unmount(d.folder, unix.MNT_DETACH)
+		}
+		return err
+	}
+	if exec.Command("fusermount3", "-u", d.folder).Run() == nil {
+		return nil
+	}
+	out, err := exec.Command("fusermount3", "-u", "-z", d.folder).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("fusermount3: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Settle makes everything durable.
+func (d *Disk) Settle() { d.tree.settle() }
+
+// Lose forgets what is not durable. No server may run on the disk. A process that has a file of it open gets errors
+// from now on.
+func (d *Disk) Lose(names Names) (Lost, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.unmount()
+	if err != nil {
+		return Lost{}, fmt.Errorf("unmount %s: %w", d.folder, err)
+	}
+	d.now.lose()
+	lost, err := d.tree.lose(names)
+	if err == nil {
+		err = d.mount()
+	}
+	if err != nil {
+		return lost, fmt.Errorf("lose the power of %s: %w", d.folder, err)
+	}
+	return lost, nil
+}
+
+// Close unmounts the disk.
+func (d *Disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.unmount()
+	d.now.lose()
+	if errors.Is(err, unix.EINVAL) {
+		return nil // it is not mounted
+	}
+	if err != nil {
+		return fmt.Errorf("unmount %s: %w", d.folder, err)
+	}
+	return nil
+}
+
+// mayMount reports whether this process may mount without fusermount3.
+func mayMount() bool { return os.Geteuid() == 0 }
+
+// Ready returns why a disk cannot be mounted on this machine, and what to install.
+func Ready() error { return ready("/dev/fuse", exec.LookPath) }
+
+func ready(device string, look func(string) (string, error)) error {
+	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("power loss needs FUSE, and there is no %s: modprobe fuse, or in a container docker run --device /dev/fuse", device)
+	case err != nil:
+		return fmt.Errorf("power loss needs FUSE, and this user may not open %s (%w): chmod 666 %[1]s, or in a container docker run --device /dev/fuse", device, err)
+	}
+	_ = unix.Close(fd)
+	if mayMount() {
+		if !hasSysAdmin() {
+			return errors.New("power loss needs the right to mount, which root does not have here: docker run --cap-add SYS_ADMIN")
+		}
+		return nil
+	}
+	if _, err := look("fusermount3"); err != nil {
+		return errors.New("power loss needs fusermount3: apt-get install fuse3, or run lockbench as root")
+	}
+	return nil
+}
+
+// hasSysAdmin reports whether this process may mount.
+func hasSysAdmin() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
