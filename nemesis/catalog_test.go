@@ -66,6 +66,8 @@ func TestAvailability(t *testing.T) {
 		{"kill", "master", nil, single, ""},
 		{"kill", "master", nil, hookless, "no node is killed and started"},
 		{"kill", "holder", nil, hookless, ""},
+		{"kill", "master", map[string]string{"data": "unsynced"}, single, ""},
+		{"kill", "master", map[string]string{"data": "unsynced"}, hookless, "no node is cut off from power"},
 		{"kill", "replicas", nil, single, "no replicas"},
 		{"pause", "master", nil, hookless, "no node is paused"},
 		{"pause", "holder", nil, none, ""},
@@ -105,7 +107,9 @@ func TestStepsThatMakeNoFault(t *testing.T) {
 		step Step
 		want string
 	}{
-		{Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "some"}}, `data: "some" is neither kept nor lost`},
+		{Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "some"}}, `data: "some" is neither kept, unsynced nor lost`},
+		{Step{Fault: "kill", Target: "master", Options: map[string]string{"names": "kept"}}, "names: only a loss of power (data: unsynced) loses names"},
+		{Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "unsynced", "names": "some"}}, `names: "some" is neither lost nor kept`},
 		{Step{Fault: "isolate", Target: "master", Options: map[string]string{"way": "up"}}, `way: "up" is none of both, in, out`},
 		{Step{Fault: "cut", Target: "master"}, `"master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},
 		{Step{Fault: "drop-replies", Target: "master"}, `"master" is not a link: write "A -> B" or "A <-> B" with roles, such as master -> replicas`},

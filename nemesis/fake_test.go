@@ -118,6 +118,15 @@ func (f *fake) Start(_ context.Context, node string, keepData bool) error {
 	})
 }
 
+func (f *fake) LosePower(_ context.Context, node string, names world.Names) (string, error) {
+	return "lost 1 byte", f.do(fmt.Sprintf("lose power, names %s", names), func() error {
+		if !f.dead[node] {
+			return fmt.Errorf("lose the power of %s: it is running", node)
+		}
+		return nil
+	})
+}
+
 func (f *fake) PauseNode(_ context.Context, node string) error {
 	return f.do("pause", func() error {
 		if f.dead[node] {

@@ -57,6 +57,8 @@ type Scene struct {
 	Rand   *rand.Rand
 	// Begin announces the targets, by name and in words.
 	Begin func(targets []string, text string)
+	// Add adds words to those of Begin, for the events that follow. Nil: nothing records them.
+	Add func(text string)
 	// held is the request or reply that the trigger holds; nil if the step has no request.
 	held *onItsWay
 	// claims are those of all faults of the run.

@@ -3,13 +3,15 @@ package nemesis
 import (
 	"context"
 	"errors"
-	"lockbench/locks"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lockbench/internal/world"
+	"lockbench/locks"
 )
 
 // strikes are faults on servers and links, with their operations, their effects, and their announcements. There are clients
@@ -254,6 +256,47 @@ func TestKillKeepsOrLosesData(t *testing.T) {
 		if err := undo(t.Context()); err != nil || !slices.Equal(c.calls, []string{"kill", want}) {
 			t.Errorf("data %q: %v; calls %q, want kill, %s", data, err, c.calls, want)
 		}
+	}
+}
+
+// A loss of power follows the kill, and the server starts with what is left.
+func TestKillLosesPower(t *testing.T) {
+	for names, want := range map[string]string{"": "lost", "lost": "lost", "kept": "kept"} {
+		c := newFake(locks.Single, 0)
+		options := map[string]string{"data": "unsynced"}
+		if names != "" {
+			options["names"] = names
+		}
+		fault := make1(t, Step{Fault: "kill", Target: "master", Options: options})
+		var spec world.Spec
+		fault.Prepare(&spec)
+		var added string
+		scene := sceneOf(c)
+		scene.Add = func(text string) { added += text }
+		undo, err := fault.Inject(t.Context(), scene)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = undo(t.Context())
+		if calls := []string{"kill", "lose power, names " + want, "start keepData=true"}; err != nil || !slices.Equal(c.calls, calls) {
+			t.Errorf("names %q: %v; calls %q, want %q", names, err, c.calls, calls)
+		}
+		if !spec.Unsynced || added != "redis-1 lost 1 byte" {
+			t.Errorf("the disk forgets: %v; the events say %q", spec.Unsynced, added)
+		}
+	}
+}
+
+// A disk that keeps what was not synced makes the step fail.
+func TestPowerLossThatIsNone(t *testing.T) {
+	c := newFake(locks.Single, 0)
+	c.failing["lose power, names lost"] = errors.New("the marker is still there")
+	undo, err := make1(t, Step{Fault: "kill", Target: "master", Options: map[string]string{"data": "unsynced"}}).Inject(t.Context(), sceneOf(c))
+	if err == nil || !strings.Contains(err.Error(), "the marker is still there") {
+		t.Errorf("%v", err)
+	}
+	if err := undo(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

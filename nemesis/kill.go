@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,14 +12,18 @@ import (
 )
 
 var killEntry = Entry{
-	Name: "kill", About: "end nodes at once, restart them when it heals (data: kept or lost); or kill a client",
+	Name: "kill", About: "end nodes at once, restart them when it heals (data: kept, unsynced or lost); or kill a client",
 	Keys: []Key{
-		{Name: "data", Takes: "kept|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk"},
+		{Name: "data", Takes: "kept|unsynced|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk; unsynced: as after a loss of power, without what it had not synced"},
+		{Name: "names", Takes: "lost|kept", Default: "lost", About: "with data: unsynced, what becomes of names of files that were created, renamed or removed without a sync of their folder"},
 		{Name: "early", Takes: "true|false", Default: "false", About: "true: an independent master may be back without its data before its leases have ended"},
 	},
-	New:  newKill,
-	Try:  Step{Target: "master", For: oneSecond},
-	Also: []Step{{Target: "master", For: oneSecond, Options: map[string]string{"data": "lost"}}},
+	New: newKill,
+	Try: Step{Target: "master", For: oneSecond},
+	Also: []Step{
+		{Target: "master", For: oneSecond, Options: map[string]string{"data": "lost"}},
+		{Target: "master", For: oneSecond, Options: map[string]string{"data": "unsynced"}},
+	},
 	Draw: []Step{
 		{Target: "master"},
 		{Target: "a replica"},
@@ -32,14 +37,30 @@ var killEntry = Entry{
 func newKill(step Step) (Fault, error) {
 	f := Fault{Text: "kill " + step.Target, Effects: []string{history.EffectDisconnectAll}}
 	keepData, kind := true, world.Killing
+	var names world.Names // empty: no power is lost
 	switch step.Options["data"] {
 	case "", "kept":
+	case "unsynced":
+		names, kind = world.NamesLost, world.Unpowered
+		f.Text += ", power lost"
+		f.Effects = append(f.Effects, history.EffectData)
+		f.Prepare = func(s *world.Spec) { s.Unsynced = true }
 	case "lost":
 		keepData, kind = false, world.Losing
 		f.Text += ", data lost"
 		f.Effects = append(f.Effects, history.EffectData)
 	default:
-		return f, fmt.Errorf("data: %q is neither kept nor lost", step.Options["data"])
+		return f, fmt.Errorf("data: %q is neither kept, unsynced nor lost", step.Options["data"])
+	}
+	switch given := world.Names(step.Options["names"]); {
+	case given == "":
+	case names == "":
+		return f, errors.New("names: only a loss of power (data: unsynced) loses names")
+	case given == world.NamesKept:
+		names = given
+		f.Text += ", names kept"
+	case given != world.NamesLost:
+		return f, fmt.Errorf("names: %q is neither lost nor kept", given)
 	}
 	f.Available = func(c world.Sketch) error { return targetAvailable(step.Target, c, kind) }
 	f.Inject = onTargets(step.Target, func(ctx context.Context, s Scene, targets []string) (Undo, error) {
@@ -48,17 +69,35 @@ func newKill(step Step) (Fault, error) {
 			return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 		}
 		s.Begin(targets, withRole(targets, step.Target)+" gone")
-		return killNodes(ctx, s, targets, keepData)
+		end := s.Cluster.Kill
+		if names != "" {
+			end = losePower(s, names)
+		}
+		return killNodes(ctx, s, targets, end, keepData)
 	})
 	return f, nil
 }
 
+// losePower kills a node, and makes its disk forget what was not synced.
+func losePower(s Scene, names world.Names) func(ctx context.Context, node string) error {
+	return func(ctx context.Context, node string) error {
+		if err := s.Cluster.Kill(ctx, node); err != nil {
+			return err
+		}
+		lost, err := s.Cluster.LosePower(ctx, node, names)
+		if err == nil && s.Add != nil {
+			s.Add(node + " " + lost)
+		}
+		return err
+	}
+}
+
 // killNodes checks that killed nodes do not answer clients. If two faults killed a node, the last to be undone
 // decides whether its data is kept.
-func killNodes(ctx context.Context, s Scene, nodes []string, keepData bool) (Undo, error) {
+func killNodes(ctx context.Context, s Scene, nodes []string, end func(ctx context.Context, node string) error, keepData bool) (Undo, error) {
 	cutShort := false
 	kill := func(ctx context.Context, nodes []string) error {
-		err := each(nodes, func(node string) error { return s.Cluster.Kill(ctx, node) })
+		err := each(nodes, func(node string) error { return end(ctx, node) })
 		cutShort = err != nil
 		return err
 	}

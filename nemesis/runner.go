@@ -99,6 +99,12 @@ func (r *Runner) startStep(ctx context.Context, p Planned, start time.Time) (*in
 		f.targets, f.text = targets, text
 		r.Note(p, history.Begins, targets, text)
 	}
+	var adding sync.Mutex
+	scene.Add = func(text string) {
+		adding.Lock()
+		defer adding.Unlock()
+		f.text += "; " + text
+	}
 	if p.At != nil {
 		sleep(ctx, *p.At-time.Since(start))
 	}

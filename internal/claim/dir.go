@@ -53,6 +53,7 @@ func sweep() {
 			dir := filepath.Dir(owner)
 			swept := filepath.Join(os.TempDir(), dirPrefix+"swept-"+strings.TrimPrefix(filepath.Base(dir), dirPrefix))
 			if os.Rename(dir, swept) == nil {
+				unmount(swept)
 				_ = os.RemoveAll(swept)
 			}
 		})

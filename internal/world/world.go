@@ -88,6 +88,7 @@ type Spec struct {
 	LogDir   string            // for logs of servers and guests
 	Seed     uint64            // of the run, for the simulation
 	Clocks   bool              // the servers' clocks will be shifted
+	Unsynced bool              // servers will lose their power, so their disks must forget what was not synced
 	// ClientClocks requests shiftable clocks of clients. AsksLibc reports that the clients are programs for which
 	// a real world can do that: see [Met].
 	ClientClocks, AsksLibc bool
@@ -108,6 +109,10 @@ type Cluster interface {
 	// Start starts a killed node at its address, with or without its data on disk, and returns
 	// when it answers.
 	Start(ctx context.Context, node string, keepData bool) error
+	// LosePower makes a killed node lose what it has not synced to its disk, if [Spec.Unsynced] is set, and returns in
+	// words what that was. Names says whether names of files that were not synced with their folder are lost, too. It fails
+	// unless synced data is kept and unsynced data is lost.
+	LosePower(ctx context.Context, node string, names Names) (lost string, err error)
 	PauseNode(ctx context.Context, node string) error
 	ResumeNode(ctx context.Context, node string) error
 
@@ -241,6 +246,7 @@ type ActionKind string
 const (
 	Killing   ActionKind = "killed and started"
 	Losing    ActionKind = "killed and started without data"
+	Unpowered ActionKind = "cut off from power"
 	Pausing   ActionKind = "paused"
 	Promoting ActionKind = "promoted"
 	Isolating ActionKind = "cut off from all other servers"
@@ -249,6 +255,15 @@ const (
 	Throttled ActionKind = "narrowed"
 	Dropping  ActionKind = "robbed of replies"
 	Resetting ActionKind = "robbed of connections"
+)
+
+// Names is what a loss of power does to names of files that were not synced with their folder.
+type Names string
+
+// The readings of what fsync of a file promises: nothing about its name, as POSIX says; or names are durable at once.
+const (
+	NamesLost Names = "lost"
+	NamesKept Names = "kept"
 )
 
 // Held is a request or reply to be held.

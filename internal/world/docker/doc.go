@@ -138,6 +138,12 @@ func (w *World) About() string {
 // Sketch describes the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
+	sketch.Lacks = func(a world.Action) error {
+		if a.Kind == world.Unpowered {
+			return world.Unsupportedf("containers keep their data on the disk of the machine; use --world local")
+		}
+		return nil
+	}
 	sketch.Clocks = shim.Ready()
 	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
 	sketch.Bandwidth = errors.New("servers talk to each other directly here, and nothing makes that way narrow")

@@ -29,6 +29,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
+	"lockbench/internal/world/unsynced"
 )
 
 // Options configure a local world. The zero value is valid.
@@ -93,7 +94,19 @@ func (w *World) About() string {
 // Sketch describes the cluster that Run would start.
 func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
+	sketch.Lacks = lacks
 	sketch.Clocks = shim.Ready()
 	sketch.ClientClocks, sketch.ClientDrift = process.ClockReady(s), world.ErrProgramDrift
 	return sketch
+}
+
+// lacks returns why this machine cannot make servers lose their power. A verdict without the fault would mislead.
+func lacks(a world.Action) error {
+	if a.Kind != world.Unpowered {
+		return nil
+	}
+	if err := unsynced.Ready(); err != nil {
+		return world.Unsupported{Why: err}
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 	"lockbench/internal/world/shim"
+	"lockbench/internal/world/unsynced"
 )
 
 var _ cluster.ClockSetter = (*node)(nil)
@@ -32,6 +32,7 @@ type node struct {
 	backend *backend
 	real    netip.AddrPort // where it listens and dials from
 	data    string         // the directory of its data
+	disk    *unsynced.Disk // on which data is, if it is to forget what was not synced; else nil
 	seeded  bool           // the initial data was copied
 	log     *process.Log
 	env     []string // nil: this process's own
@@ -53,8 +54,14 @@ func (b *backend) addNode(n service.Node, k int) error {
 	}
 	place := c.PlaceFor(n)
 	place.Bind, place.Port, place.Announced = node.real.Addr(), b.port, netip.AddrPortFrom(b.block.announced(k), b.port)
-	place.Config, place.Data = dir, node.data
+	b.nodes = append(b.nodes, node)
 	var err error
+	if c.Spec.Unsynced {
+		if err := node.mount(dir); err != nil {
+			return err
+		}
+	}
+	place.Config, place.Data = dir, node.data
 	if place.Topology.Proxied {
 		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, b.block.view(k)); err != nil {
 			return err
@@ -76,7 +83,6 @@ func (b *backend) addNode(n service.Node, k int) error {
 	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
-	b.nodes = append(b.nodes, node)
 	c.Add(n, node, &place)
 	if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: place.Announced}); err != nil {
 		return err
@@ -124,10 +130,11 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 		if err := n.Write(ctx, p.In(n.data)); err != nil {
 			return err
 		}
+		n.settle()
 	}
-	cmd := exec.Command(n.backend.program.path, n.backend.program.with(p.Args)...)
+	cmd := n.command(p.Args)
 	n.backend.program.credit(cmd)
-	cmd.Dir, cmd.Env = n.data, n.env
+	cmd.Env = n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	started, err := n.backend.cluster.Owners.Start(n.Name, cmd)
 	if err != nil {
@@ -178,6 +185,9 @@ func (n *node) Kill(ctx context.Context) error {
 // End kills the server and closes its files.
 func (n *node) End(ctx context.Context) error {
 	err := n.Kill(ctx)
+	if n.disk != nil {
+		err = errors.Join(err, n.disk.Close())
+	}
 	n.clock.Close()
 	n.log.Close()
 	return err

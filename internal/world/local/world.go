@@ -121,5 +121,8 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	if err != nil {
 		return false, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
 	}
+	for _, n := range b.nodes {
+		n.settle()
+	}
 	return true, body(ctx, &b.cluster)
 }

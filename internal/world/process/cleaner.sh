@@ -1,5 +1,5 @@
-# cleaner.sh DIR: waits for the end of its standard input, then removes a cluster's directory and the
-# System V shared memory of its killed PostgreSQL servers. DIR/servers has their PIDs. The PIDs of
+# cleaner.sh DIR: waits for the end of its standard input, then unmounts the disks in a cluster's directory, and removes
+# the directory and the System V shared memory of its killed PostgreSQL servers. DIR/servers has their PIDs. The PIDs of
 # initdb are not in it; its postmaster.pid has the key and number of the segment. Servers that are
 # being killed may still write and be attached, so it repeats.
 trap '' INT TERM HUP
@@ -15,8 +15,17 @@ left() {
 		$5 in mine || ($1, $2) in told {print $2, $7}' - /proc/sysvipc/shm
 }
 
+# unmount detaches all disks in the directory, whose server has ended.
+unmount() {
+	while read -r _ at _; do
+		at=$(printf '%b' "$at")
+		case $at in "$1"/*) umount -l "$at" || fusermount3 -u -z "$at" ;; esac
+	done </proc/mounts
+}
+
 i=0
 while :; do
+	unmount "$1"
 	busy=$(left "$1" | while read -r segment attached; do
 		[ "$attached" = 0 ] && ipcrm -m "$segment" || echo "$segment"
 	done)

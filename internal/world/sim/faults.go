@@ -35,6 +35,17 @@ func (c *cluster) Start(_ context.Context, name string, keepData bool) error {
 	return nil
 }
 
+func (c *cluster) LosePower(_ context.Context, name string, _ world.Names) (lost string, err error) {
+	n, err := c.node(name)
+	if err != nil {
+		return "", err
+	}
+	if n.alive() {
+		return "", fmt.Errorf("cut %s off from power: it is running", name)
+	}
+	return n.server.LosePower(), nil
+}
+
 // PauseNode stops a node. Its connections stay open, and nothing moves on them.
 func (c *cluster) PauseNode(_ context.Context, name string) error {
 	if _, err := c.node(name); err != nil {

@@ -95,6 +95,9 @@ type Server interface {
 	// before.
 	Start(keepData bool)
 	End()
+	// LosePower is called after End: the server loses what it has not flushed to its disk, and returns in words what
+	// that was.
+	LosePower() (lost string)
 	// Resumed is called at the end of a pause.
 	Resumed()
 	// Ticks returns the bounds of the time between two calls of Tick, which is drawn for each.

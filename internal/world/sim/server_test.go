@@ -91,6 +91,8 @@ func (b *board) last() (line string) {
 	return line
 }
 
+func (b *board) LosePower() string { return "lost nothing" }
+
 func (b *board) Start(keepData bool) {
 	b.as(func() { b.starts = append(b.starts, keepData) })
 }

@@ -14,14 +14,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
-)
 
-// Names is what a loss of power does to names that were not synced with their folder.
-type Names string
-
-const (
-	NamesLost Names = "lost" // the strict reading of POSIX
-	NamesKept Names = "kept" // names are durable at once
+	"lockbench/internal/world"
 )
 
 // Disk is a mounted file system that forgets.
@@ -29,6 +23,7 @@ type Disk struct {
 	folder string // where it is mounted
 	others bool   // other users may use it
 	tree   *tree
+	losses int // so far
 
 	mu     sync.Mutex
 	now    *mounted
@@ -129,7 +124,7 @@ func (d *Disk) Settle() { d.tree.settle() }
 
 // Lose forgets what is not durable. No server may run on the disk. A process that has a file of it open gets errors
 // from now on.
-func (d *Disk) Lose(names Names) (Lost, error) {
+func (d *Disk) Lose(names world.Names) (Lost, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.unmount()

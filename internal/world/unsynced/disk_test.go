@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockbench/internal/needs"
+	"lockbench/internal/world"
 )
 
 // disk mounts a disk at a new folder.
@@ -218,7 +219,7 @@ func TestModel(t *testing.T) {
 		{"mapped", func(p program) { p.mapped("big", false) }, files{"base": "base", "big": big}, nil},
 		{"mapped and synced", func(p program) { p.mapped("big", true) }, files{"base": "base", "big": "MAP" + big[3:]}, nil},
 	} {
-		for _, names := range []Names{NamesLost, NamesKept} {
+		for _, names := range []world.Names{world.NamesLost, world.NamesKept} {
 			t.Run(fmt.Sprintf("%s, names %s", c.name, names), func(t *testing.T) {
 				d, folder := disk(t)
 				p := program{t, folder}
@@ -230,7 +231,7 @@ func TestModel(t *testing.T) {
 				for name, text := range c.strict {
 					want[name] = text
 				}
-				if names == NamesKept {
+				if names == world.NamesKept {
 					for name, text := range c.kind {
 						if want[name] = text; text == gone {
 							delete(want, name)
@@ -355,7 +356,7 @@ func TestOpenOverLoss(t *testing.T) {
 	must(t, err)
 	_, err = f.WriteAt([]byte("2"), 0)
 	must(t, err)
-	_, err = d.Lose(NamesLost)
+	_, err = d.Lose(world.NamesLost)
 	must(t, err)
 	if _, err := f.WriteAt([]byte("3"), 0); err == nil {
 		t.Error("a file from before the loss can be written")
@@ -366,6 +367,29 @@ func TestOpenOverLoss(t *testing.T) {
 	_ = f.Close() // the mount that it is on is gone
 	if got := p.found()["a"]; got != "1" {
 		t.Errorf("%q", got)
+	}
+}
+
+// The markers show that a disk forgets what was not synced, and nothing else.
+func TestLosePower(t *testing.T) {
+	d, folder := disk(t)
+	for range 2 {
+		for _, names := range []world.Names{world.NamesLost, world.NamesKept} {
+			must(t, os.WriteFile(filepath.Join(folder, "new"), []byte("12345"), 0o644))
+			said, err := d.LosePower(names)
+			if want := "lost 5 unsynced bytes of 1 files, "; err != nil || !strings.HasPrefix(said, want) {
+				t.Errorf("%q, %v; want %s", said, err, want)
+			}
+		}
+	}
+	// A disk that forgets nothing, or everything, is no proof.
+	must(t, d.mark("token"))
+	if err := d.marked("token", world.NamesLost); err == nil || !strings.Contains(err.Error(), "is still there") {
+		t.Errorf("the unsynced marker is there: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(folder, unsyncedMarker)))
+	if err := d.marked("other", world.NamesLost); err == nil || !strings.Contains(err.Error(), "was synced, and has") {
+		t.Errorf("the synced marker has other contents: %v", err)
 	}
 }
 
@@ -386,7 +410,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(p.at("b"), make([]byte, 1<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v, want ENOSPC", err)
 	}
-	_, err = d.Lose(NamesLost)
+	_, err = d.Lose(world.NamesLost)
 	must(t, err)
 	p.write("c", strings.Repeat("x", 100_000))
 	if got := len(p.found()["c"]); got != 100_000 {

@@ -9,9 +9,9 @@
 //	O_SYNC, O_DSYNC               the same after each write
 //	create, rename, link, unlink  current only; fsync of the folder makes its entries durable
 //
-// This is the strict reading of POSIX, [NamesLost]: fsync of a new file does not make its name durable, and a rename
+// This is the strict reading of POSIX, [world.NamesLost]: fsync of a new file does not make its name durable, and a rename
 // is durable only after fsync of the folder. Known file systems are kinder: fsync of a new file on ext4 keeps its
-// name, too. With [NamesKept], each create, rename and unlink is durable at once, and only contents need a sync.
+// name, too. With [world.NamesKept], each create, rename and unlink is durable at once, and only contents need a sync.
 // A file whose name is durable and which was never synced is empty after a loss. Modes, owners, times and symbolic
 // links are durable with the name.
 //

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"lockbench/internal/world"
 )
 
 // tree is the state of a Disk: all inodes, with their current and their durable form.
@@ -176,7 +178,7 @@ type Lost struct {
 }
 
 // lose replaces the current state by the durable one. Open files are forgotten.
-func (t *tree) lose(names Names) (lost Lost, err error) {
+func (t *tree) lose(names world.Names) (lost Lost, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := slices.Collect(maps.Values(t.nodes))
@@ -192,7 +194,7 @@ func (t *tree) lose(names Names) (lost Lost, err error) {
 		dir := next[0]
 		next = next[1:]
 		is := dir.durable
-		if names == NamesKept {
+		if names == world.NamesKept {
 			is = dir.children
 		}
 		for name, n := range dir.children {

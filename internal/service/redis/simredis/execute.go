@@ -179,6 +179,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 		return true
 	}
 	n.setClock(m)
+	n.flush(m)
 	n.dirty = n.dirty[:0]
 	if name == "FLUSHALL" {
 		n.dirty = append(n.dirty, m.DB(0).Keys()...)
@@ -204,6 +205,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	switch {
 	case len(n.dirty) > 0:
+		n.wrote(m)
 		s.wrote = n.replicate(dump(m, n.dirty, n.clock.Now()), nil)
 	case name == "PUBLISH" && len(args) == 2:
 		n.replicate(nil, args)

@@ -51,6 +51,7 @@ type node struct {
 	callers sync.Map            // sim.Line to *caller: the same, to the network
 	dialled atomic.Int64        // the number of connections so far
 	kept    []entry             // the data on disk while it is down
+	disk    disk                // what a loss of power leaves
 
 	cached      atomic.Bool // some connection has sent CLIENT TRACKING ON
 	readers     readers     // guarded by exec
@@ -92,6 +93,7 @@ func (n *node) Start(keepData bool) {
 	if keepData {
 		n.load(n.kept)
 	}
+	n.began(m)
 	c := n.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,8 +120,8 @@ func (n *node) End() {
 	if m := n.redis.Swap(nil); m != nil {
 		n.kept = nil
 		if c.settings.keeps {
-			n.setClock(m)
-			n.kept = dump(m, m.DB(0).Keys(), n.clock.Now())
+			n.flush(m)
+			n.kept = n.everything(m)
 		}
 		m.Close()
 	}

@@ -192,8 +192,10 @@ func (n *node) takeWhole(from *seat, w whole) {
 	n.exec.Lock()
 	defer n.exec.Unlock()
 	if m := n.redis.Load(); m != nil {
+		n.flush(m)
 		m.DB(0).FlushDB()
 		n.load(w.all)
+		n.wrote(m)
 		n.flushed()
 		n.push(m)
 	}
@@ -220,11 +222,13 @@ func (n *node) takePart(from *seat, p part) {
 	c.mu.Unlock()
 	n.exec.Lock()
 	defer n.exec.Unlock()
-	n.load(p.entries)
 	m := n.redis.Load()
 	if m == nil {
 		return
 	}
+	n.flush(m)
+	n.load(p.entries)
+	n.wrote(m)
 	for _, e := range p.entries {
 		n.invalidate(e.key)
 	}

@@ -129,6 +129,9 @@ func (s *sentinel) Start(bool) {
 func (s *sentinel) End()     {}
 func (s *sentinel) Resumed() {}
 
+// LosePower forgets nothing: a sentinel syncs its file.
+func (s *sentinel) LosePower() string { return "had synced its file" }
+
 // Ticks returns the period of Tick.
 func (s *sentinel) Ticks() (least, most time.Duration) { return sentinelTickMin, sentinelTickMax }
 

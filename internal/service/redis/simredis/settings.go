@@ -12,7 +12,8 @@ import (
 
 // settings are the settings of redis.conf that a scenario can use in the simulation.
 type settings struct {
-	keeps       bool // appendonly: a killed server comes back with its data
+	keeps       bool   // appendonly: a killed server comes back with its data
+	fsync       string // appendfsync: when its disk has what it has written
 	minReplicas int
 	maxLag      time.Duration
 }
@@ -20,7 +21,7 @@ type settings struct {
 // readSettings rejects settings that the simulation does not model. Ignoring them would change the meaning of a
 // scenario.
 func readSettings(given map[string]string) (settings, error) {
-	s := settings{maxLag: 10 * time.Second}
+	s := settings{fsync: everysec, maxLag: 10 * time.Second}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
 		var err error
@@ -28,7 +29,7 @@ func readSettings(given map[string]string) (settings, error) {
 		case "appendonly":
 			s.keeps = value == "yes"
 		case "appendfsync":
-			// The simulation has no disk, so every write is flushed at once, as with always.
+			s.fsync = value
 		case "save":
 			if value != "" && value != `""` {
 				err = fmt.Errorf("snapshots to disk are not modelled")

@@ -145,6 +145,48 @@ func TestKillAndPause(t *testing.T) {
 	}
 }
 
+// After a loss of power a server has what its policy had flushed.
+func TestLosePower(t *testing.T) {
+	for policy, want := range map[string]string{
+		"": "a b c", "always": "b c d e f", "everysec": "a b c", "no": "",
+	} {
+		settings := map[string]string{"appendonly": "yes"}
+		if policy != "" {
+			settings["appendfsync"] = policy
+		}
+		in(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(t *testing.T, ctx context.Context, c *trial) {
+			n, a := c.servers.data[0], talk(t, c, 1)
+			w := a.to(n.addr)
+			w.wants("SET a 1", "+OK") // flushed at once: nothing was before
+			time.Sleep(3 * time.Second)
+			w.wants("SET b 1", "+OK") // flushed at once: nothing was for a second
+			w.wants("SET c 1", "+OK") // flushed a second later
+			time.Sleep(1500 * time.Millisecond)
+			w.wants("SET d 1", "+OK")
+			w.wants("DEL a", ":1")
+			w.wants("SET e 1", "+OK")
+			w.wants("SET f 1", "+OK")
+			_ = c.Kill(ctx, n.Name)
+			said, err := c.LosePower(ctx, n.Name, world.NamesLost)
+			if err != nil {
+				t.Error(err)
+			}
+			_ = c.Start(ctx, n.Name, true)
+			w = a.to(n.addr)
+			var kept []string
+			for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+				w.say("GET " + key)
+				if got := w.say("EXISTS " + key); got == ":1" {
+					kept = append(kept, key)
+				}
+			}
+			if got := strings.Join(kept, " "); got != want {
+				t.Errorf("appendfsync %q: %q are left, want %q (%s)", policy, got, want, said)
+			}
+		})
+	}
+}
+
 func deadline(t *testing.T, ctx context.Context) context.Context {
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	t.Cleanup(cancel)
