@@ -182,7 +182,9 @@ func (t *tree) lose(names world.Names) (lost Lost, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := slices.Collect(maps.Values(t.nodes))
+	named := map[*node]bool{}
 	for _, n := range before {
+		named[n] = n.names > 0
 		n.names, n.kept, n.opens = 0, 0, 0
 	}
 	root := t.nodes[rootID]
@@ -226,8 +228,9 @@ func (t *tree) lose(names world.Names) (lost Lost, err error) {
 	}
 	for _, n := range before {
 		if !seen[n] {
-			if n.isFile() {
+			if n.isFile() && named[n] {
 				lost.Bytes += n.size
+				changed[n] = true
 			}
 			n.durable = nil // its entries were counted from the root
 			t.reap(n)
