@@ -3,6 +3,7 @@ package results
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -63,10 +64,6 @@ func TestUnmeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := readTable[batch](batchesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	lost := map[string]int{} // by batch: the cells with lost writes
 	for _, c := range cells {
 		lost[c.Batch] += c.LostWrites.n()
@@ -79,9 +76,23 @@ func TestUnmeasured(t *testing.T) {
 			t.Fatalf("no cell of batch %s lost a write, so it did not measure them: %v has %v", c.Batch, c.place(), c.LostWrites)
 		}
 	}
-	for _, c := range ofOneCommit(cells, batches) {
+	for _, c := range cells {
 		if mark := c.mark(); c.Verdict != noPart && !strings.HasSuffix(mark, "/"+c.Episodes.String()) && !strings.HasSuffix(mark, " of "+c.Episodes.String()) {
 			t.Errorf("%v is shown as %q, without its %v episodes", c.place(), mark, c.Episodes)
+		}
+	}
+}
+
+// TestBatchesAreOfOneCommit: a batch names the commit that measured it, and not a changed source.
+func TestBatchesAreOfOneCommit(t *testing.T) {
+	batches, err := readTable[batch](batchesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := regexp.MustCompile(`-[0-9a-f]{12}\)`)
+	for _, b := range batches {
+		if !commit.MatchString(b.Program) || strings.Contains(b.Program, "+dirty") {
+			t.Errorf("batch %s was measured by %q, which names no commit", b.Batch, b.Program)
 		}
 	}
 }

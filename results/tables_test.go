@@ -51,7 +51,7 @@ func TestTables(t *testing.T) {
 		"README": readme, "docs/locks": locksPage, "docs/libraries": librariesPage, "docs/one-plan": servicesPage,
 	} {
 		t.Run(page, func(t *testing.T) {
-			showBlock(t, filepath.Join("..", page+".md"), cellsFile, write(ofOneCommit(cells, batches), batches))
+			showBlock(t, filepath.Join("..", page+".md"), cellsFile, write(cells, batches))
 		})
 	}
 }
@@ -78,14 +78,6 @@ func showBlock(t *testing.T, page, from, block string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// ofOneCommit returns the cells of batches that one program measured. The others are not shown.
-func ofOneCommit(cells []cell, batches []batch) []cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c cell) bool {
-		i := slices.IndexFunc(batches, func(b batch) bool { return b.Batch == c.Batch })
-		return i < 0 || strings.Contains(batches[i].Program, "several commits")
-	})
 }
 
 // mark names the kind of a result, with its episodes. A violation outside of the episodes that count leaves the cell undecided.
@@ -145,9 +137,6 @@ func portMark(lock string) string {
 	return ""
 }
 
-// pointsSince is the day from which an episode counts only if the point of its scenario happened.
-const pointsSince = "2026-11-29"
-
 // measuredBy says where the cells of a block come from.
 func measuredBy(shown []cell, batches []batch) string {
 	var lines []string
@@ -159,11 +148,7 @@ func measuredBy(shown []cell, batches []batch) string {
 			}
 		}
 		if n > 0 {
-			line := fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program)
-			if b.Begun < pointsSince {
-				line += "; each episode counts, also if its [point](reference/points.md) did not happen, so 0/5 may mean that nothing was tested"
-			}
-			lines = append(lines, line)
+			lines = append(lines, fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program))
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"
