@@ -58,7 +58,7 @@ long: ### the tests that `make test` says it skipped because they take long (hal
 	LOCKBENCH_LONG=1 LOCKBENCH_CONFORM=1 go test -timeout 90m -v -run '^TestConformOnEveryTopology$$' ./cmd/lockbench
 	scripts/setup long
 	LOCKBENCH_LONG=1 scripts/with-docker go test -timeout 30m -v -run '^(TestImageOfAnotherProcessor|TestSlurm|TestSwarm)$$' ./deploy
-	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestAutoFetchesWhatItNeeds)$$' ./internal/run
+	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestKilledWithDisks|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 go test -timeout 40m -v -run '^TestReferenceLocksAreAvailable$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'External(Servers|Services)$$' ./internal/run
 	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 30m -v -run 'External(Servers|Services)$$' ./libraries

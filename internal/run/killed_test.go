@@ -27,6 +27,7 @@ import (
 	"lockbench/internal/service/zookeeper"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/world/local"
+	"lockbench/internal/world/unsynced"
 )
 
 // After kill -9 of the harness all processes of the run end, and the recorded part can be judged.
@@ -114,6 +115,49 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
+// TestKilledWithDisks kills runs at random times whose servers are on mounted disks. LOCKBENCH_LONG=1 kills twenty runs instead
+// of two.
+func TestKilledWithDisks(t *testing.T) {
+	trialtest.LocalWorld(t) // or skip
+	needs.OrSkip(t, "fuse", unsynced.Ready())
+	moments := 2
+	if os.Getenv("LOCKBENCH_LONG") != "" {
+		moments = 20
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	mounted := 0
+	for i := range moments {
+		more := time.Duration(rng.Int64N(int64(8 * time.Second)))
+		var due <-chan time.Time
+		mounted += killed{world: "local", scenario: "power-loss", locks: []string{"set-nx", "redlock"}, seed: i + 1}.run(t, nil, func(out string) bool {
+			// The first run is killed when its servers have run, the others at any time.
+			if due == nil && (i > 0 || len(must(filepath.Glob(filepath.Join(out, "*", "*", "*", "history.jsonl")))) > 0) {
+				due = time.After(more)
+			}
+			select {
+			case <-due:
+				return true
+			default:
+				return false
+			}
+		})
+	}
+	if mounted == 0 {
+		t.Error("no run had a disk when it was killed")
+	}
+	t.Logf("%d disks were mounted when %d runs were killed", mounted, moments)
+}
+
+// disksBelow returns the disks that are mounted below a folder.
+func disksBelow(folder string) (all []string) {
+	for line := range strings.Lines(string(must(os.ReadFile("/proc/self/mounts")))) {
+		if words := strings.Fields(line); strings.HasPrefix(words[1], folder+"/") && words[2] == "fuse.lockbench" {
+			all = append(all, words[1])
+		}
+	}
+	return all
+}
+
 // TestKilledWithServices kills runs with servers of other services, which consist of several processes and keep data
 // outside their folders.
 func TestKilledWithServices(t *testing.T) {
@@ -153,8 +197,8 @@ type killed struct {
 	seed            int
 }
 
-// run kills the run when due returns and checks that nothing is left of it.
-func (k killed) run(t *testing.T, api client.APIClient, due func(out string) bool) {
+// run kills the run when due returns and checks that nothing is left of it. It returns how many disks were mounted then.
+func (k killed) run(t *testing.T, api client.APIClient, due func(out string) bool) (disks int) {
 	out, tmp := t.TempDir(), t.TempDir()
 	// A server that runs as another user needs access.
 	if err := os.Chmod(filepath.Dir(tmp), 0o755); err != nil {
@@ -185,6 +229,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 	}
 	children := descendants(t, harness.Process.Pid)
 	containers := len(owned(t, api)) - len(before)
+	disks = len(disksBelow(tmp))
 	if err := harness.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +246,9 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 		}
 		for _, path := range must(filepath.Glob(filepath.Join(tmp, "*"))) {
 			left["folder "+path] = true
+		}
+		for _, disk := range disksBelow(tmp) {
+			left["mount "+disk] = true
 		}
 		for _, segment := range segmentsOf(children) {
 			left[segment] = true
@@ -245,6 +293,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 	}
 	t.Logf("killed after %v with %d processes and %d containers and networks: those gone within %v, all within %v; %s",
 		after.Round(time.Millisecond), len(children), containers, made.Round(10*time.Millisecond), gone, verdict)
+	return disks
 }
 
 // segmentsOf returns the shared memory segments that the given processes have made.

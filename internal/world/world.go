@@ -233,6 +233,9 @@ type sparing string
 func (s sparing) Error() string { return string(s) }
 func (s sparing) Unwrap() error { return Unsupported{errors.New(string(s))} }
 
+// Sparing returns the reason why a world cannot inject a fault, if a verdict without the fault would mislead.
+func Sparing(why string) error { return sparing(why) }
+
 // Action is something that a fault does to nodes, or to links between them.
 type Action struct {
 	Kind ActionKind

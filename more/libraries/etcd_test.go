@@ -2,7 +2,12 @@
 
 package libraries
 
-import "testing"
+import (
+	"testing"
+
+	"lockbench/internal/needs"
+	"lockbench/internal/world/unsynced"
+)
 
 // etcd and its Mutex run in world local without an installed program, and the group survives the death of its leader.
 func TestEtcdInTheLocalWorld(t *testing.T) {
@@ -12,4 +17,12 @@ func TestEtcdInTheLocalWorld(t *testing.T) {
 	// The leader is killed and returns as a new member without its data.
 	run(0, "etcd quorum of 3", "run", "failover", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex/orphan=on")
 	run(2, "no model of etcd", "run", "steady", "--world", "sim", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex")
+}
+
+// etcd syncs before it answers, so a loss of power takes no grant.
+func TestEtcdLosesPower(t *testing.T) {
+	needs.OrSkip(t, "fuse", unsynced.Ready())
+	t.Parallel() // it waits
+	run, _ := program(t)
+	run(0, "and the unsynced of two markers", "run", "power-loss", "--world", "local", "--seed", "3", "--episodes", "1", "--locks", "no-lock,etcd-mutex/orphan=on")
 }

@@ -215,7 +215,7 @@ func (o Options) limits(t service.Topology) func(world.Action) error {
 		}
 		switch d.Kind {
 		case world.Unpowered:
-			return world.Unsupportedf("external servers keep their data on disks of their own; use --world local")
+			return world.Sparing("external servers keep their data on disks of their own; use --world local")
 		case world.Isolating:
 			if o.Hooks.has(hookCut) || o.Hooks.has(hookIsolate) {
 				return nil

@@ -106,7 +106,7 @@ func lacks(a world.Action) error {
 		return nil
 	}
 	if err := unsynced.Ready(); err != nil {
-		return world.Unsupported{Why: err}
+		return world.Sparing(err.Error())
 	}
 	return nil
 }
