@@ -23,7 +23,7 @@ func unmount(dir string) {
 		if !strings.HasPrefix(at, dir+"/") {
 			continue
 		}
-		if unix.Unmount(at, unix.MNT_DETACH) != nil {
+		if unix.Unmount(at, unix.MNT_FORCE|unix.MNT_DETACH) != nil {
 			_ = exec.Command("fusermount3", "-u", "-z", at).Run() // the removal of the directory fails if this does
 		}
 	}

@@ -3,7 +3,25 @@
 # initdb are not in it; its postmaster.pid has the key and number of the segment. Servers that are
 # being killed may still write and be attached, so it repeats.
 trap '' INT TERM HUP
-cat >/dev/null
+
+# ended succeeds if lockbench was killed and does not go: one of its threads waits for a disk that lockbench itself
+# serves, and all its files stay open, the standard input of this script, too. A SIGKILL is pending (bit 8) then.
+ended() {
+	while read -r key value _; do
+		case $key$value in State:Z | SigPnd:*[13579bdf]??) return 0 ;; esac
+	done </proc/$PPID/status
+	return 1
+}
+
+exec 4<&0
+cat <&4 >/dev/null 3<&- 4<&- &
+cat=$!
+while sleep 2; do
+	if ended; then kill -KILL $cat; fi
+done 2>/dev/null >&2 3<&- 4<&- &
+watch=$!
+wait $cat
+kill -KILL $watch
 
 # left prints the number and the attached processes of each segment that a server created.
 left() {
@@ -15,12 +33,16 @@ left() {
 		$5 in mine || ($1, $2) in told {print $2, $7}' - /proc/sysvipc/shm
 }
 
-# unmount detaches all disks in the directory, whose server has ended.
+# unmount detaches all disks in the directory. Processes that wait for an answer of a disk get an error, and can end.
 unmount() {
-	while read -r _ at _; do
+	while read -r _ _ device _ at _; do
 		at=$(printf '%b' "$at")
-		case $at in "$1"/*) umount -l "$at" || fusermount3 -u -z "$at" ;; esac
-	done </proc/mounts
+		case $at in "$1"/*)
+			{ echo 1 >"/sys/fs/fuse/connections/${device#*:}/abort"; } 2>/dev/null
+			umount -f -l "$at" || fusermount3 -u -z "$at"
+			;;
+		esac
+	done </proc/self/mountinfo
 }
 
 i=0
