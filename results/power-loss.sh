@@ -1,5 +1,5 @@
 #!/bin/bash
-# The scenario power-loss for each service and each setting of when it syncs, in world local. Each result is a folder of
+# The scenarios power-loss and power-loss-node for each service and each setting of when it syncs, in world local. Each result is a folder of
 # its own below the folder, and a result that is there is kept, so the script can be interrupted.
 #
 #	results/power-loss.sh /tmp/power kept             names of files are durable at once, as on usual file systems
@@ -12,33 +12,40 @@ lockbench=${LOCKBENCH:-build/lockbench} episodes=${EPISODES:-5}
 here=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$out"
 
-# service, topology, locks, setting
+# scenario, service, topology, locks, setting
 rows() {
 	cat <<-'END'
-		redis single set-nx,redlock appendfsync: always
-		redis single set-nx,redlock appendfsync: everysec
-		redis single set-nx,redlock appendfsync: no
-		etcd single etcd-mutex/orphan=on
-		etcd sentinel etcd-mutex/orphan=on
-		nats single nats-kv jetstream.sync_interval: always
-		nats single nats-kv
-		nats sentinel nats-kv jetstream.sync_interval: always
-		nats sentinel nats-kv
-		postgres single pg-row synchronous_commit: on
-		postgres single pg-row synchronous_commit: off
-		mariadb single mysql-row innodb-flush-log-at-trx-commit: 1
-		mariadb single mysql-row innodb-flush-log-at-trx-commit: 2
-		zookeeper single zk-recipe
-		zookeeper sentinel zk-recipe
-		mongo single mongo-find-and-modify
+		power-loss redis single set-nx,redlock appendfsync: always
+		power-loss redis single set-nx,redlock appendfsync: everysec
+		power-loss redis single set-nx,redlock appendfsync: no
+		power-loss etcd single etcd-mutex/orphan=on
+		power-loss etcd sentinel etcd-mutex/orphan=on
+		power-loss nats single nats-kv jetstream.sync_interval: always
+		power-loss nats single nats-kv
+		power-loss nats sentinel nats-kv jetstream.sync_interval: always
+		power-loss nats sentinel nats-kv
+		power-loss postgres single pg-row synchronous_commit: on
+		power-loss postgres single pg-row synchronous_commit: off
+		power-loss mariadb single mysql-row innodb-flush-log-at-trx-commit: 1
+		power-loss mariadb single mysql-row innodb-flush-log-at-trx-commit: 2
+		power-loss zookeeper single zk-recipe
+		power-loss zookeeper sentinel zk-recipe
+		power-loss mongo single mongo-find-and-modify
+		power-loss-node redis replicated set-nx appendfsync: always
+		power-loss-node redis replicated set-nx appendfsync: everysec
+		power-loss-node redis replicated redlock appendfsync: everysec
+		power-loss-node etcd sentinel etcd-mutex/orphan=on
+		power-loss-node nats sentinel nats-kv
+		power-loss-node nats sentinel nats-kv jetstream.sync_interval: always
+		power-loss-node zookeeper sentinel zk-recipe
 	END
 }
 
-rows | while read -r service topology locks setting; do
+rows | while read -r scenario service topology locks setting; do
 	if [ -n "$only" ] && [ "$only" != "$service" ]; then
 		continue
 	fi
-	at=$out/$service.$topology.${setting//[: ]/}.$names
+	at=$out/$scenario.$service.$topology.${locks//[,\/]/_}.${setting//[: ]/}.$names
 	[ ! -e "$at/result.json" ] || continue
 	rm -rf "$at"
 	mkdir -p "$at"
@@ -51,14 +58,14 @@ rows | while read -r service topology locks setting; do
 		redis="redis: {appendonly: yes, $setting}"
 	fi
 	# Only these locks, so nothing is expected of others; the results count, and not what was expected.
-	sed -e "s/^redis: .*/$redis\n$servers/" -e "s/single-store: single/single-store: $topology/" -e "s/names: kept/names: $names/" \
-		-e '/^expect:/,$d' "$here/scenarios/power-loss.yaml" >"$at/power-loss.yaml"
+	sed -e "s/^redis: .*/$redis\n$servers/" -e "s/single-store: [a-z]*/single-store: $topology/" -e "s/names: kept/names: $names/" \
+		-e '/^expect:/,$d' "$here/scenarios/$scenario.yaml" >"$at/$scenario.yaml"
 	code=0
-	"$lockbench" run "$at/power-loss.yaml" --world local --locks "$locks" --seed 1 --episodes "$episodes" --out "$at/runs" >"$at/log" 2>&1 </dev/null || code=$?
+	"$lockbench" run "$at/$scenario.yaml" --world local --locks "$locks" --seed 1 --episodes "$episodes" --out "$at/runs" >"$at/log" 2>&1 </dev/null || code=$?
 	if ((code <= 2)); then
 		cp "$at"/runs/latest/result.json "$at/result.json"
 		jq --arg s "$service" --arg v "$setting" --arg n "$names" '. + {power: {service: $s, setting: $v, names: $n}}' "$at/result.json" >"$at/new"
 		mv "$at/new" "$at/result.json"
 	fi
-	echo "$service $topology $setting, names $names: exit $code"
+	echo "$scenario, $service $topology $setting, names $names: exit $code"
 done
