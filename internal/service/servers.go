@@ -31,9 +31,9 @@ type Servers interface {
 	Group
 	// Answers returns nil if a node answers a direct question.
 	Answers(ctx context.Context, node string) error
-	// Greet checks that a node answers on c, a new connection to its first port. It exchanges at least
+	// Greet checks that the node answers on c, a new connection to its first port. It exchanges at least
 	// load bytes in each direction.
-	Greet(ctx context.Context, c net.Conn, load int) error
+	Greet(ctx context.Context, node string, c net.Conn, load int) error
 	// Form joins nodes that were started for the first time.
 	Form(ctx context.Context) error
 	// Started is called after a node was started again and answers, Resumed after a paused node

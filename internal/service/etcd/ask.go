@@ -99,7 +99,7 @@ const pieceMax = 32 << 10
 // Greet requests the version, which a server knows without the others. The load is in the paths of more
 // requests, because HTTP/2 compresses repeated headers. The server redirects a path that begins with two
 // slashes, so that the answer carries the path back.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	by := transport(c, g.secure)
 	defer by.CloseIdleConnections()
 	for path, class := "/version", 2; ; path, class = "//"+strings.Repeat("x", min(load, pieceMax)), 3 {

@@ -69,7 +69,7 @@ func row(ctx context.Context, c *sql.Conn, question string) (map[string]string, 
 }
 
 // Greet waits for the first message of a server. With a load it logs in and has the load sent back.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	if load > 0 {
 		return g.Carry(ctx, c, load)
 	}

@@ -129,7 +129,7 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 
 // Greet sends as many pings as carry the load. The answers are nearly as long. Servers answer a ping
 // without a login.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	return service.Interrupt(ctx, c, func() error { return exchange(c, ping, 1+load/len(message(1, ping)), nil) })
 }
 

@@ -144,7 +144,7 @@ func (g *servers) Identity(ctx context.Context, c net.Conn) (id string, err erro
 const pieceMax = 32 << 10
 
 // Greet logs in, and sends the load as messages that the same connection receives.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	return connect(ctx, c, g.login, func(ctx context.Context, conn *nats.Conn) error {
 		back, err := conn.SubscribeSync(conn.NewInbox())
 		if err != nil {

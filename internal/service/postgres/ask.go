@@ -81,7 +81,7 @@ func askTLS(ctx context.Context, c net.Conn) (byte, error) {
 
 // Greet asks whether the server supports TLS; each answer is a sign of life. With a load, Greet logs in and
 // lets the server send the load back.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	if load > 0 {
 		return g.Carry(ctx, c, load)
 	}

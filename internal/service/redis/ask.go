@@ -47,7 +47,7 @@ func (g *nodes) askHost(ctx context.Context, node string, command ...string) (re
 }
 
 // Greet sends PING, which returns its payload.
-func (g *nodes) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *nodes) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	want, command := "PONG", []string{"PING"}
 	if load > 0 {
 		want = strings.Repeat("x", load)

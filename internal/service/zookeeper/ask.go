@@ -56,7 +56,7 @@ const pieceMax = 64 << 10
 
 // Greet checks a server by a word. With a load it opens a session, and requests to sync paths of the given
 // total size, which the answers repeat. The paths need not exist.
-func (g *servers) Greet(ctx context.Context, c net.Conn, load int) error {
+func (g *servers) Greet(ctx context.Context, _ string, c net.Conn, load int) error {
 	if load > 0 {
 		return inSession(ctx, c, func(conn *zk.Conn) error {
 			for ; load > 0; load -= pieceMax {

@@ -22,7 +22,7 @@ func Greets(t *testing.T, g service.Servers, dial func(context.Context, string) 
 			t.Fatal(err)
 		}
 		counted := &counting{Conn: c}
-		err = g.Greet(t.Context(), counted, load)
+		err = g.Greet(t.Context(), node, counted, load)
 		c.Close()
 		if sent, heard := counted.sent.Load(), counted.heard.Load(); err != nil || sent < int64(load) || heard < int64(load/share) {
 			t.Errorf("load %d: %v, sent %d, heard %d", load, err, sent, heard)
@@ -31,7 +31,7 @@ func Greets(t *testing.T, g service.Servers, dial func(context.Context, string) 
 		defer silent.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		if err := g.Greet(ctx, silent, load); !errors.Is(err, context.DeadlineExceeded) {
+		if err := g.Greet(ctx, node, silent, load); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("load %d: no server answers: got error %v", load, err)
 		}
 	}

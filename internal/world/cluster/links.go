@@ -85,5 +85,5 @@ func (c *Cluster) ping(ctx context.Context, from, to string, load int) error {
 		return err
 	}
 	defer conn.Close()
-	return c.servers.Greet(ctx, conn, load)
+	return c.servers.Greet(ctx, to, conn, load)
 }

@@ -55,10 +55,10 @@ func toyProgram(at service.Place) service.Program {
 
 type toys struct{ *service.Cluster }
 
-func (toys) Leader(context.Context) (string, error)     { return "", errors.New("each leads by itself") }
-func (toys) Leaders(context.Context) []string           { return nil }
-func (toys) Healthy(context.Context) error              { return nil }
-func (toys) Greet(context.Context, net.Conn, int) error { return nil }
+func (toys) Leader(context.Context) (string, error)             { return "", errors.New("each leads by itself") }
+func (toys) Leaders(context.Context) []string                   { return nil }
+func (toys) Healthy(context.Context) error                      { return nil }
+func (toys) Greet(context.Context, string, net.Conn, int) error { return nil }
 
 func (s toys) Answers(ctx context.Context, node string) error {
 	_, err := s.says(ctx, node, "PING")
