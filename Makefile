@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: chaos test quick matrix image clean race bare long lint build more guests mutants measure verify determinism bench help
+.PHONY: chaos test quick matrix image clean race bare long lint build more kubernetes guests mutants measure verify determinism bench help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -69,6 +69,7 @@ lint: ### gofmt, vet, staticcheck, and a build for WebAssembly
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	cd more && go vet ./...
+	cd more/kubelease && go vet ./...
 	go tool staticcheck ./...
 	cd deploy/kubernetes && go vet ./...
 	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/... ./internal/trial/testdata/whole ./internal/trial/testdata/setnx
@@ -102,6 +103,10 @@ PACKED_IN_CONTAINER = apt-get update -qq && apt-get install -y -qq --no-install-
 more: build ### the programs that serve the lock libraries in Go, and etcd, MongoDB's and NATS' servers
 	@go build -C more -o ../build/lockbench-more ./lockbench-more
 	@GOOS=wasip1 GOARCH=wasm go build -C more -o ../build/lockbench-more.wasm ./lockbench-more
+
+kubernetes: build ### the servers of Kubernetes, and the guest of client-go's leader election (eight minutes of processor time)
+	@go build -C more/kubelease -ldflags '-s -w' -o ../../build/lockbench-kube-lease .
+	@go build -C more/kubernetes -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go list -C more/kubernetes -m -f '{{.Version}}' k8s.io/kubernetes)" -o ../../build/lockbench-kubernetes .
 
 guests: ### the lock libraries of other languages, each as a guest in build/guests
 	@scripts/guests

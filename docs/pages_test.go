@@ -186,7 +186,7 @@ var added = regexp.MustCompile(`(?m)^\s*(?://|#|\*)\s+adds ([\w*, -]+): (.+)$`)
 // addedRows has a row for each thing that adapters add to libraries, from the comments of the adapters.
 func addedRows(t *testing.T) string {
 	var rows [][]string
-	for _, root := range []string{"../guests", "../more/libraries", "../more/guests", "../examples/python-guest"} {
+	for _, root := range []string{"../guests", "../more/libraries", "../more/guests", "../more/kubelease", "../examples/python-guest"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !slices.Contains([]string{".java", ".mjs", ".py", ".rs", ".go"}, filepath.Ext(path)) {
 				return err

@@ -139,7 +139,7 @@ func defaultServers() Servers {
 }
 
 // WorkFor returns the workload of one lock: the scenario's, with the lock's own settings
-// (`set-nx/ttl=2s`).
+// (`set-nx/ttl=2s`), and the wait of its entry in the catalog if there is no other.
 func (s *Scenario) WorkFor(u LockUse) Workload {
 	w := s.Workload
 	if u.TTL != nil {
@@ -147,6 +147,8 @@ func (s *Scenario) WorkFor(u LockUse) Workload {
 	}
 	if u.Wait != nil {
 		w.Wait = *u.Wait
+	} else if entry, _ := u.Entry(); w.Wait == 0 {
+		w.Wait = entry.Wait
 	}
 	if u.Hold != nil {
 		w.Hold = *u.Hold

@@ -39,7 +39,7 @@ func Serve(uses []scenarios.LockUse, w world.World) ([]scenarios.LockUse, error)
 		case entry.Library.Real:
 			continue // the catalog gives the reason
 		default:
-			module, err := findBuilt(catalog.LibraryModule)
+			module, err := findBuilt(catalog.LibraryModule, "more")
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", u.Name, err)
 			}
@@ -60,7 +60,7 @@ func programOf(l *catalog.Library, options map[string]string) (string, error) {
 	if folder := l.Guest(options); folder != "" {
 		return Guest(folder)
 	}
-	return findBuilt(catalog.LibraryProgram)
+	return findBuilt(l.Served())
 }
 
 // Guest returns the path of a guest's program. folder is its folder in build/guests. The error is a [NotBuilt].
@@ -78,8 +78,8 @@ func (e NotBuilt) Error() string {
 	return fmt.Sprintf("its guest is not built: guests/%s is not next to this program; `make guests` builds it, or names what this machine lacks", e.Folder)
 }
 
-// findBuilt returns the path of a file next to this program or on PATH.
-func findBuilt(name string) (string, error) {
+// findBuilt returns the path of a file next to this program or on PATH, which a target of make builds.
+func findBuilt(name, target string) (string, error) {
 	if path, ok := process.Bundled(name); ok {
 		return path, nil
 	}
@@ -89,5 +89,5 @@ func findBuilt(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s, which serves stock libraries, is neither next to this program nor on PATH; `make more` builds it", exec.ErrNotFound, name)
+	return "", fmt.Errorf("%w: %s, which serves stock libraries, is neither next to this program nor on PATH; `make %s` builds it", exec.ErrNotFound, name, target)
 }

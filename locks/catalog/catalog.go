@@ -53,6 +53,9 @@ type Lock struct {
 	Plain bool
 	// OnlyWaits means that it cannot try once: each acquire waits.
 	OnlyWaits bool
+	// Wait is how long an acquire waits where the scenario gives no wait, for a lock that OnlyWaits. Zero: the scenario
+	// or the user must give one.
+	Wait time.Duration
 	// Excused are the rules of the conformance suite that the lock breaks by design, and why.
 	Excused map[string]string
 	// Like is the lock whose expectations apply to this one in scenarios that do not name it. Without

@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"lockbench/internal/service/etcd"
+	"lockbench/internal/service/kubernetes"
 	"lockbench/internal/service/mongo"
 	"lockbench/internal/service/nats"
 	"lockbench/internal/service/redis"
@@ -22,12 +25,20 @@ type Library struct {
 	Real bool
 	// Guests are the folders of build/guests in which scripts/guests builds the program that serves the
 	// library: one for each value of the option version, whose name they end with. The first one is the
-	// default. Empty: LibraryProgram serves it.
+	// default. Empty: Program serves it.
 	Guests []string
+	// Program is the program next to lockbench that serves the library, and Target the target of make
+	// that builds it. Empty: LibraryProgram, by `make more`.
+	Program, Target string
+}
+
+// Served returns the program next to lockbench that serves the library, and the target of make that builds it.
+func (l *Library) Served() (program, target string) {
+	return cmp.Or(l.Program, LibraryProgram), cmp.Or(l.Target, "more")
 }
 
 // Guest returns the folder of build/guests with the program that serves the library with some options. It is
-// empty if LibraryProgram does.
+// empty if the program of Served does.
 func (l *Library) Guest(options map[string]string) string {
 	if version, ok := options["version"]; ok {
 		for _, g := range l.Guests {
@@ -63,6 +74,9 @@ const (
 	LibraryProgram = "lockbench-more"
 	LibraryModule  = "lockbench-more.wasm"
 )
+
+// kubeLeaseWait is longer than two usual leases of Kubernetes.
+const kubeLeaseWait = 40 * time.Second
 
 // The claims of several libraries.
 var (
@@ -177,6 +191,20 @@ func goLibraries() []Lock {
 		lasting("limit", "how long one request may take", "5s", 0),
 	).on(mongo.Name, locks.Single).plain()
 	mongoDocument.WritesTime = true
+	kubeLease := library("kube-lease", "Kubernetes: client-go's leader election on a Lease, which can only wait", "", watched,
+		Library{
+			Version: "k8s.io/client-go v0.37.2",
+			Says:    "leader election of a set of endpoints; it does not guarantee that only one client is acting as a leader",
+			Where:   "tools/leaderelection/leaderelection.go, package comment", Real: true,
+			Program: "lockbench-kube-lease", Target: "kubernetes",
+		},
+		ownLease(lasting("lease", "LeaseDuration, where the scenario asks for no ttl; written in whole seconds", "15s", time.Millisecond)),
+		lasting("renew", "RenewDeadline; default: two thirds of the lease", "default", time.Millisecond),
+		lasting("retry", "RetryPeriod; default: two fifteenths of the lease", "default", time.Millisecond),
+		lasting("timeout", "Timeout of each request; default: half of renew, and a second at least, as NewFromKubeconfig sets it; 0s: none", "default", 0),
+		onOff("release-on-cancel", "ReleaseOnCancel: on: an elector that ends frees the lease; off: the lease runs out, as by default", "on"),
+	).on(kubernetes.Name, locks.Single, kubernetes.Quorum, kubernetes.Redundant).plain()
+	kubeLease.OnlyWaits, kubeLease.Wait = true, kubeLeaseWait
 	return []Lock{
 		redsync("redsync", "redsync on go-redis, a pool for each master", ""),
 		redsync("redsync-redigo", "redsync on redigo, a pool for each master", ", github.com/gomodule/redigo"),
@@ -184,6 +212,6 @@ func goLibraries() []Lock {
 		redislock,
 		watching("rueidislock", "redisson-port", "github.com/redis/rueidis"),
 		watching("valkeylock", "rueidislock", "github.com/valkey-io/valkey-go"),
-		redisPy, etcdMutex, zkCurator, zkKazoo, natsKV, mongoDocument,
+		redisPy, etcdMutex, zkCurator, zkKazoo, natsKV, mongoDocument, kubeLease,
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"lockbench/internal/service"
 	"lockbench/internal/service/etcd"
+	"lockbench/internal/service/kubernetes"
 	"lockbench/internal/service/mariadb"
 	"lockbench/internal/service/mongo"
 	"lockbench/internal/service/nats"
@@ -33,6 +34,7 @@ var entries = []entry{
 	{zookeeper.Service, nil},
 	{nats.Service, nil},
 	{mongo.Service, nil},
+	{kubernetes.Service, nil},
 }
 
 // All returns the services in the order of the entries.

@@ -1,0 +1,168 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"lockbench/internal/service"
+	"lockbench/internal/testing/servicetest"
+	"lockbench/locks"
+)
+
+func TestVersion(t *testing.T) {
+	servicetest.Versions(t, Service, map[string]servicetest.Version{
+		"Kubernetes v1.37.2\n":                   {Text: "1.37.2", Enough: true},
+		"Kubernetes v1.20.0-rc.1\n":              {Text: "1.20.0-rc.1", Enough: true},
+		"Kubernetes v1.19.16\n":                  {Text: "1.19.16"},
+		"Kubernetes v0.0.0-master+$Format:%H$\n": {Text: "0.0.0-master+$Format:%H$"},
+		"etcd Version: 3.6.16":                   {},
+	})
+}
+
+// place returns the place of a node of a topology.
+func place(topology locks.Topology, node string, settings map[string]string) service.Place {
+	t, _ := service.Find(Service, topology)
+	p := service.Place{Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{}, Data: "/data", Config: "/config", Port: 7000}
+	for i, n := range t.Nodes() {
+		real, announced := netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + i)}), netip.AddrFrom4([4]byte{127, 0, 0, byte(65 + i)})
+		at := announced
+		if n.Name == node {
+			p.Node, p.Bind, p.Announced, at = n, real, netip.AddrPortFrom(announced, 7000), real
+		}
+		p.Peers[n.Name] = []netip.AddrPort{netip.AddrPortFrom(at, 7000), netip.AddrPortFrom(at, 7001)}
+	}
+	return p
+}
+
+// The members of etcd know each other only. API servers know all members by the addresses for all.
+func TestProgram(t *testing.T) {
+	api := Service.Program(place(Redundant, "apiserver-2", nil))
+	for _, want := range []string{
+		"--etcd-servers=http://127.0.0.65:7000,http://127.0.0.66:7000,http://127.0.0.67:7000",
+		"--bind-address=127.0.0.5", "--secure-port=7000", "--token-auth-file=/config/tokens.csv",
+	} {
+		if !slices.Contains(api.Args, want) {
+			t.Errorf("there is no %s in %q", want, api.Args)
+		}
+	}
+	if api.Args[0] != "kube-apiserver" || !strings.HasPrefix(api.Files["/config/tokens.csv"], token+",") {
+		t.Errorf("an API server is run with %q and %q", api.Args, api.Files)
+	}
+	other := Service.Program(place(Redundant, "apiserver-1", nil))
+	if key := "/config/service-account.key"; !strings.Contains(api.Files[key], "PRIVATE KEY") || api.Files[key] != other.Files[key] {
+		t.Errorf("API servers have different keys, or none: %q", api.Files[key])
+	}
+	member := Service.Program(place(Redundant, "etcd-1", nil))
+	members := "--initial-cluster=etcd-1=http://127.0.0.65:7001,etcd-2=http://127.0.0.66:7001,etcd-3=http://127.0.0.67:7001"
+	if member.Args[0] != "etcd" || !slices.Contains(member.Args, members) {
+		t.Errorf("a member of etcd is run with %q", member.Args)
+	}
+	single := Service.Program(place(locks.Single, "apiserver-1", nil))
+	if !slices.Contains(single.Args, "--etcd-servers=http://127.0.0.65:7000") {
+		t.Errorf("with one member, an API server is run with %q", single.Args)
+	}
+}
+
+// Each setting of a scenario reaches the program that it is for, unless lockbench decides it.
+func TestSettings(t *testing.T) {
+	given := map[string]string{}
+	for _, s := range Service.Settings {
+		given[s.Name] = "scenario"
+	}
+	api := Service.Program(place(Quorum, "apiserver-1", given)).Args
+	member := Service.Program(place(Quorum, "etcd-1", given)).Args
+	for _, s := range Service.Settings {
+		args, name := api, s.Name
+		if of, is := strings.CutPrefix(s.Name, etcdSettings); is {
+			args, name = member, of
+		}
+		if taken := slices.Contains(args, "--"+name+"=scenario"); taken != (s.Decided == "") {
+			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
+		}
+	}
+}
+
+// fake is one member of etcd and one API server.
+type fake struct {
+	service.Host // only Dial and Status are needed
+	at           map[string]net.Listener
+
+	mu      sync.Mutex
+	accepts string // the token
+	unready string // why the API server is not ready
+}
+
+func newFake(t *testing.T) (*fake, service.Servers) {
+	f := &fake{accepts: token}
+	member := httptest.NewServer(http.HandlerFunc(f.member))
+	api := httptest.NewTLSServer(http.HandlerFunc(f.api))
+	t.Cleanup(member.Close)
+	t.Cleanup(api.Close)
+	f.at = map[string]net.Listener{"etcd-1": member.Listener, "apiserver-1": api.Listener}
+	single, _ := service.Find(Service, locks.Single)
+	return f, Service.Open(single, f)
+}
+
+func (f *fake) member(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v3/maintenance/status" {
+		_, _ = w.Write([]byte(`{"header": {"member_id": "1"}, "leader": "1"}`))
+	}
+}
+
+func (f *fake) api(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case r.Header.Get("Authorization") != "Bearer "+f.accepts:
+		http.Error(w, "Unauthorized", http.StatusUnauthorized)
+	case r.URL.Path == "/readyz" && f.unready != "":
+		http.Error(w, f.unready, http.StatusInternalServerError)
+	case r.Method == http.MethodPost:
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body)
+	}
+}
+
+func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", f.at[node].Addr().String())
+}
+
+func (f *fake) Status(string) service.Status { return service.Status{Running: true} }
+
+// The error for an API server that is not ready, or that refuses the token, names the server and the reason.
+func TestHealthy(t *testing.T) {
+	f, g := newFake(t)
+	ctx := t.Context()
+	if err := errors.Join(g.Healthy(ctx), g.Answers(ctx, "etcd-1"), g.Answers(ctx, "apiserver-1")); err != nil {
+		t.Fatal(err)
+	}
+	if leader, err := g.Leader(ctx); leader != "etcd-1" || err != nil {
+		t.Errorf("the leader is %q, %v", leader, err)
+	}
+	f.unready = "[-]etcd failed"
+	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "apiserver-1: /readyz: 500 Internal Server Error: [-]etcd failed") {
+		t.Errorf("an API server is not ready: %v", err)
+	}
+	f.unready, f.accepts = "", "other"
+	for name, err := range map[string]error{"Healthy": g.Healthy(ctx), "Answers": g.Answers(ctx, "apiserver-1")} {
+		if !errors.Is(err, errToken) || !strings.HasPrefix(err.Error(), "apiserver-1: ") {
+			t.Errorf("%s with a wrong token: %v", name, err)
+		}
+	}
+}
+
+// A greeting of an API server exchanges the requested load in both directions and reports failures.
+func TestGreet(t *testing.T) {
+	f, g := newFake(t)
+	servicetest.Greets(t, g, f.Dial, "apiserver-1", 1, 0, 100_000, 2*pieceMax)
+}
