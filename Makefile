@@ -72,7 +72,7 @@ lint: ### gofmt, vet, staticcheck, and a build for WebAssembly
 	cd more/kubelease && go vet ./...
 	go tool staticcheck ./...
 	cd deploy/kubernetes && go vet ./...
-	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/... ./internal/trial/testdata/whole ./internal/trial/testdata/setnx
+	GOOS=wasip1 GOARCH=wasm go build . ./examples/go-lock/... ./internal/virtual/child/testdata/whole ./internal/virtual/child/testdata/setnx
 
 build: ### the program, into build/lockbench
 	@mkdir -p build
@@ -132,8 +132,8 @@ verify: build ### the long checks of the checker, and fuzzing (half an hour; SIN
 	$(if $(SINCE),scripts/corpus since '$(SINCE)' build/corpus $(BIN))
 
 determinism: ### each seed gives the same history, in other processes and as modules of WebAssembly (SEEDS=1000, MODULE_SEEDS=30)
-	LOCKBENCH_SEEDS=$(or $(SEEDS),1000) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/trial/
-	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 3h -count 1 -v -run '^(TestWholeSimulationAsAModule|TestModuleDeterminism)$$' ./internal/trial/
+	LOCKBENCH_SEEDS=$(or $(SEEDS),1000) go test -timeout 3h -count 1 -v -run '^TestSimDeterminism$$' ./internal/virtual/child/
+	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 3h -count 1 -v -run '^(TestWholeSimulationAsAModule|TestModuleDeterminism)$$' ./internal/virtual/child/
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 3h -count 1 -v -run '^TestModulesReplay$$' ./libraries/
 
 bench: ### speed of checker, simulation and recorder against the goals (PART=cost FLAGS='-case renewals' for less)

@@ -14,8 +14,8 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/search"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/search"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"

@@ -75,12 +75,14 @@ func brokenRule(path string, imports []string) string {
 	}
 	program := path == "lockbench" || path == "lockbench/cmd/lockbench"
 	switch {
-	case has("lockbench/internal/search") && !program:
+	case has("lockbench/internal/virtual/search") && !program:
 		return "only the program and the façade may import search"
-	case has("lockbench/internal/run") && path != "lockbench/internal/search" && path != "lockbench/internal/campaign" && path != "lockbench/internal/conform" && !program:
+	case has("lockbench/internal/run") && path != "lockbench/internal/virtual/search" && path != "lockbench/internal/campaign" && path != "lockbench/internal/conform" && !program:
 		return "only search, campaign, conform, the program and the façade may import run"
-	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/search" && path != "lockbench/internal/conform" && !program:
-		return "only run, search, conform, the program and the façade may import trial"
+	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/virtual/search" && path != "lockbench/internal/virtual/child" && path != "lockbench/internal/conform" && !program:
+		return "only run, child, search, conform, the program and the façade may import trial"
+	case (path == "lockbench/internal/trial" || path == "lockbench/internal/run") && (has("lockbench/internal/world/sim") || has("lockbench/internal/virtual/wasm")):
+		return "a trial and a run must not depend on virtual time"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial must neither judge nor report"
 	case !strings.HasPrefix(path, "lockbench/checker/internal/") &&
@@ -107,10 +109,10 @@ func brokenRule(path string, imports []string) string {
 		return "only its model may import a server in memory"
 	case oneService(imports) && servesAny(path):
 		return "worlds, faults and workloads must not depend on a lock service"
-	case under("github.com/tetratelabs/wazero") && path != "lockbench/internal/wasm":
-		return "only internal/wasm may import wazero"
-	case path == "lockbench/internal/wasm" && under("lockbench"):
-		return "internal/wasm must not import lockbench packages"
+	case under("github.com/tetratelabs/wazero") && path != "lockbench/internal/virtual/wasm":
+		return "only internal/virtual/wasm may import wazero"
+	case path == "lockbench/internal/virtual/wasm" && under("lockbench"):
+		return "internal/virtual/wasm must not import lockbench packages"
 	case under("lockbench/internal") && strings.HasPrefix(path, "lockbench/locks"):
 		for _, i := range imports {
 			// The package of a service has the names that its locks share with its servers.
@@ -158,11 +160,13 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/checker", "lockbench/checker/internal/locksim"},
 		{"lockbench/cmd/lockbench", "lockbench/checker/internal/oracle"},
 		{"lockbench/internal/report", "lockbench/internal/run"},
-		{"lockbench/internal/report", "lockbench/internal/search"},
-		{"lockbench/internal/run", "lockbench/internal/search"},
+		{"lockbench/internal/report", "lockbench/internal/virtual/search"},
+		{"lockbench/internal/run", "lockbench/internal/virtual/search"},
 		{"lockbench/internal/trial", "lockbench/internal/run"},
-		{"lockbench/internal/trial", "lockbench/internal/search"},
+		{"lockbench/internal/trial", "lockbench/internal/virtual/search"},
 		{"lockbench/internal/trial", "lockbench/checker"},
+		{"lockbench/internal/trial", "lockbench/internal/world/sim"},
+		{"lockbench/internal/run", "lockbench/internal/virtual/wasm"},
 		{"lockbench/internal/trial", "lockbench/internal/report"},
 		{"lockbench/internal/world/sim", "lockbench/internal/trial"},
 		{"lockbench/internal/report", "lockbench/internal/world"},
@@ -179,7 +183,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
 		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
-		{"lockbench/internal/wasm", "lockbench/internal/world"},
+		{"lockbench/internal/virtual/wasm", "lockbench/internal/world"},
 		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/service/redis", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/world/sim", "lockbench/internal/service/redis/simredis"},

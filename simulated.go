@@ -10,7 +10,7 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 )
 
 // simulate runs in virtual time, in this process. It abandons a run that does not proceed, because
@@ -32,10 +32,10 @@ func simulate(ctx context.Context, job *run.Job, show func(report.Tick)) (*run.O
 		})
 		ended <- end{outcome, err}
 	}()
-	look := time.NewTicker(trial.LookEvery)
+	look := time.NewTicker(child.LookEvery)
 	defer look.Stop()
 	moved := job.World.(interface{ Moved() int64 })
-	for watch := (trial.Watch{}); ; {
+	for watch := (child.Watch{}); ; {
 		select {
 		case e := <-ended:
 			return e.outcome, e.err

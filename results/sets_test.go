@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"lockbench/internal/search"
+	"lockbench/internal/virtual/search"
 )
 
 // sets is the folder of the results of explore --faults.

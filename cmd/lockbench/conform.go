@@ -15,8 +15,8 @@ import (
 	"lockbench/internal/conform"
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/trial"
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/child"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -224,7 +224,7 @@ func conformUse(args []string, dash bool) (use scenarios.LockUse, err error) {
 			return use, usagef("conform: %s has options of a scenario, and conform takes only options of the lock itself", args[0])
 		}
 	}
-	pinned, err := trial.Pin([]scenarios.LockUse{use})
+	pinned, err := child.Pin([]scenarios.LockUse{use})
 	if err != nil {
 		return use, err
 	}

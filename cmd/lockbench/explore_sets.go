@@ -14,9 +14,9 @@ import (
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
-	"lockbench/internal/search"
 	"lockbench/internal/shard"
 	"lockbench/internal/shellword"
+	"lockbench/internal/virtual/search"
 	"lockbench/internal/world"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"

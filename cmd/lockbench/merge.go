@@ -8,7 +8,7 @@ import (
 
 	"lockbench/internal/campaign"
 	"lockbench/internal/report"
-	"lockbench/internal/search"
+	"lockbench/internal/virtual/search"
 )
 
 func newMergeCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/internal/report"
-	"lockbench/internal/search"
+	"lockbench/internal/virtual/search"
 )
 
 func newReplayCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/locks/catalog"
 )
 
@@ -21,7 +21,7 @@ func newSimTrialCommand() *cobra.Command {
 		Hidden:  true,
 		Args:    wants(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return exitWith(trial.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open))
+			return exitWith(child.Serve(c.Context(), c.InOrStdin(), c.OutOrStdout(), catalog.Open))
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/internal/world"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -55,7 +56,7 @@ func Prepare(ctx context.Context, o Options) (*Job, error) {
 	if s.Locks, err = Serve(s.Locks, j.World); err != nil {
 		return nil, err
 	}
-	if s.Locks, err = trial.Pin(s.Locks); err != nil {
+	if s.Locks, err = child.Pin(s.Locks); err != nil {
 		return nil, err
 	}
 	s.Faults = trial.FaultsFor(s.Faults, s.Locks...)

@@ -15,6 +15,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/internal/world"
 	"lockbench/scenarios"
 )
@@ -101,7 +102,7 @@ func (r *runner) record(use scenarios.LockUse, sub subject) (*recording, error) 
 	}
 	began := time.Now()
 	if r.World.Describe().Virtual {
-		began = trial.VirtualEpoch
+		began = child.Epoch
 	}
 	log, err := trial.CreateLog(filepath.Join(logs, "lockbench.log"), began)
 	if err != nil {
@@ -134,7 +135,7 @@ func (r *runner) try(ctx context.Context, sub subject, to *recording) (err error
 
 // subprocess runs a trial in a separate process and writes the input that replays it.
 func subprocess(ctx context.Context, command []string, in trial.Input, logs string, judge *lockJudge) (err error) {
-	p := trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: judge.path, Logs: logs}}
+	p := child.Process{Command: command, Instructions: child.Instructions{Input: in, History: judge.path, Logs: logs}}
 	if in.History, err = p.Run(ctx, judge.enough); err != nil {
 		return err
 	}

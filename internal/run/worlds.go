@@ -12,12 +12,11 @@ import (
 
 	"lockbench/internal/report"
 	services "lockbench/internal/service/catalog"
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/child"
 	"lockbench/internal/world"
 	"lockbench/internal/world/docker"
 	"lockbench/internal/world/external"
 	"lockbench/internal/world/local"
-	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -67,7 +66,7 @@ func Worlds(o WorldOptions) []world.World {
 	return []world.World{
 		NewDocker(o),
 		local.New(local.Options{Services: all, Wanted: o.Services, Programs: o.Programs, Self: o.Self}),
-		sim.New(sim.Options{Models: services.Models(), Open: catalog.Open, Enclosure: o.SimTrial, ModuleCache: wasm.CacheDir()}),
+		child.NewWorld(catalog.Open, o.SimTrial),
 		external.New(elsewhere),
 	}
 }

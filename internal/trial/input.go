@@ -1,16 +1,18 @@
 package trial
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"lockbench/internal/regular"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/world"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -30,7 +32,7 @@ type Input struct {
 	Seed     uint64                       `json:"seed"`
 	Servers  map[string]scenarios.Servers `json:"servers,omitempty"`
 	Workload scenarios.Workload           `json:"workload"` // of this lock
-	Latency  sim.Latency                  `json:"latency_ns"`
+	Latency  world.Latency                `json:"latency_ns"`
 	Episodes int                          `json:"episodes"`
 	Quiet    time.Duration                `json:"quiet_ns"`
 	Limit    time.Duration                `json:"limit_ns"`
@@ -50,7 +52,7 @@ type Input struct {
 func NewInput(s *scenarios.Scenario, use scenarios.LockUse, seed uint64) Input {
 	return Input{
 		Sim: inputVersion, Scenario: s.Name, Lock: use, Seed: seed,
-		Servers: s.Servers, Workload: s.WorkFor(use), Latency: sim.DefaultLatency,
+		Servers: s.Servers, Workload: s.WorkFor(use), Latency: world.DefaultLatency,
 		Episodes: s.Episodes, Quiet: s.Quiet, Limit: s.Limit, Faults: s.Faults, Point: s.Point,
 	}
 }
@@ -97,4 +99,23 @@ func (in Input) Write(dir string) error {
 		return fmt.Errorf("write the job of a run: %w", err)
 	}
 	return nil
+}
+
+// Do runs the trial in this process. It writes the history to history and the harness's log
+// to say. logs is the folder for the logs of servers; empty: no logs. own is a user's lock in this process, or nil. For
+// enough see [Trial].
+func (in Input) Do(ctx context.Context, w world.World, own *Opener, enough func(episode int) bool, history io.Writer, logs string, say func(line string)) error {
+	sub, err := NewSubject(in, own)
+	if err != nil {
+		return err
+	}
+	if err := sub.Introduce(ctx, w); err != nil {
+		return err
+	}
+	plan, err := nemesis.Draw(in.Seed, in.Episodes, in.Faults)
+	if err != nil {
+		return err
+	}
+	sub.Spec.LogDir = logs
+	return (&Trial{Subject: sub, Plan: plan, World: w, History: history, Log: say, Enough: enough}).Run(ctx)
 }

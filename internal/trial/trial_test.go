@@ -10,7 +10,7 @@ import (
 	"lockbench/scenarios"
 )
 
-func TestMain(m *testing.M) { trialtest.Main(m, map[string]func() int{"dozers": serveDozers}) }
+func TestMain(m *testing.M) { trialtest.Main(m, nil) }
 
 // A full disk stops the run with an error that names the file.
 func TestFullDisk(t *testing.T) {

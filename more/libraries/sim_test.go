@@ -14,6 +14,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )
@@ -23,7 +24,7 @@ const role = "LOCKBENCH_TEST_LIBRARIES"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(role) != "" {
-		os.Exit(trial.Serve(context.Background(), os.Stdin, os.Stdout, catalog.Open))
+		os.Exit(child.Serve(context.Background(), os.Stdin, os.Stdout, catalog.Open))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(built.dir)
@@ -42,7 +43,7 @@ func asModule(t *testing.T) func(library string) scenarios.LockUse {
 	module := filepath.Join(filepath.Dir(lockbench), catalog.LibraryModule)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(t.TempDir(), "cache"))
 	return func(library string) scenarios.LockUse {
-		pinned, err := trial.Pin([]scenarios.LockUse{{Name: library, Use: library, Module: module, Args: []string{library}}})
+		pinned, err := child.Pin([]scenarios.LockUse{{Name: library, Use: library, Module: module, Args: []string{library}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestModulesReplay(t *testing.T) {
 				var first string
 				for i := range 3 {
 					file := filepath.Join(t.TempDir(), "history.jsonl")
-					p := trial.Subprocess{Command: simTrial(1 + i%2), Instructions: trial.Instructions{Input: in, History: file}}
+					p := child.Process{Command: simTrial(1 + i%2), Instructions: child.Instructions{Input: in, History: file}}
 					sum, err := p.Run(t.Context(), nil)
 					if err != nil {
 						t.Fatalf("%s in %s, seed %d: %v", one.what, one.scenario, n, err)
@@ -146,7 +147,7 @@ func TestStockFailoverClientNeverFreezes(t *testing.T) {
 	for _, n := range seeds {
 		t.Run(fmt.Sprint("seed ", n), func(t *testing.T) {
 			for _, scenario := range names {
-				p := trial.Subprocess{Command: simTrial(1), Instructions: trial.Instructions{
+				p := child.Process{Command: simTrial(1), Instructions: child.Instructions{
 					Input: inputOf(t, scenario, use("redislock"), n, 8*time.Second), History: filepath.Join(t.TempDir(), "history.jsonl"),
 				}}
 				if _, err := p.Run(t.Context(), nil); err != nil {

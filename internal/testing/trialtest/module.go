@@ -15,7 +15,7 @@ func Module(t testing.TB) string { return keptModule(t, "lockbench/examples/go-l
 
 // SetNX is the catalog's set-nx as a module, kept like [Module].
 func SetNX(t testing.TB) string {
-	return keptModule(t, "lockbench/internal/trial/testdata/setnx", "set-nx")
+	return keptModule(t, "lockbench/internal/virtual/child/testdata/setnx", "set-nx")
 }
 
 func keptModule(t testing.TB, what, name string) string {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockbench/internal/guest"
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
 )
 

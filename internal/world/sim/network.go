@@ -17,7 +17,7 @@ type network struct {
 	wire    service.Wire
 	purpose func(function string) (Purpose, bool) // as [Model.Purpose]
 	seed    uint64
-	latency Latency
+	latency world.Latency
 	moved   *atomic.Int64 // messages delivered
 
 	mu       sync.Mutex // never held during a wait, which would stop the clock
@@ -46,7 +46,7 @@ type linkState struct {
 	free  time.Time // when a throttled link has sent everything before
 }
 
-func newNetwork(seed uint64, l Latency, moved *atomic.Int64) *network {
+func newNetwork(seed uint64, l world.Latency, moved *atomic.Int64) *network {
 	return &network{
 		seed: seed, latency: l, moved: moved,
 		links: map[world.Link]linkState{}, frozen: map[string]chan struct{}{},

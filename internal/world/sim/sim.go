@@ -43,7 +43,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
 	"lockbench/locks"
 )
@@ -63,19 +63,9 @@ type Options struct {
 	// ComputeLimit is the real time for which a module may compute without waiting once.
 	// 0 means half a minute.
 	ComputeLimit time.Duration
-	// Latency is the latency of a message. The zero value means [DefaultLatency].
-	Latency Latency
+	// Latency is the latency of a message. The zero value means [world.DefaultLatency].
+	Latency world.Latency
 }
-
-// Latency is the latency of a message: Base plus a random part of Spread.
-type Latency struct {
-	Base   time.Duration `json:"base"`
-	Spread time.Duration `json:"spread"`
-}
-
-// DefaultLatency is the latency in a datacenter: a round trip takes slightly more than a
-// millisecond.
-var DefaultLatency = Latency{Base: 300 * time.Microsecond, Spread: 600 * time.Microsecond}
 
 // World runs clusters in virtual time. Make it with [New].
 type World struct {
@@ -94,8 +84,8 @@ func (w *World) Moved() int64 { return w.moved.Load() }
 
 // New makes the simulated world.
 func New(o Options) *World {
-	if o.Latency == (Latency{}) {
-		o.Latency = DefaultLatency
+	if o.Latency == (world.Latency{}) {
+		o.Latency = world.DefaultLatency
 	}
 	if o.ComputeLimit == 0 {
 		o.ComputeLimit = computeLimit

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/wasm"
 )
 
 // socket is a connection of a module in its kernel. Unlike a dial of goroutines it takes a round trip,

@@ -21,6 +21,7 @@ import (
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -31,7 +32,7 @@ import (
 func TestMain(m *testing.M) {
 	trialtest.Main(m, map[string]func() int{
 		"broken-redlock": func() int {
-			return trial.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
+			return child.Serve(context.Background(), os.Stdin, os.Stdout, openBrokenRedlock)
 		},
 		"sets":         func() int { return serveSets(catalog.Open) },
 		"sets-compute": func() int { return serveSets(openFrail(computeForever)) },

@@ -1,4 +1,5 @@
-package trial
+// Package child runs a trial in virtual time in a process of its own.
+package child
 
 import (
 	"bufio"
@@ -13,13 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 )
 
 // A trial in virtual time runs in its own process. The process reads its input from standard
 // input and writes the history, which shows its progress. On its standard output are JSON lines:
 //
-//	Subprocess ── instructions ──▶ sim-trial ──▶ history.jsonl
+//	Process    ── instructions ──▶ sim-trial ──▶ history.jsonl
 //	           ◀── messages ──                 it lives; it is done
 //	           ── answers ──▶                  after an episode: is that enough?
 //
@@ -29,8 +31,8 @@ import (
 // Each trial has a process, because the global state of a library belongs to the synctest
 // bubble in which the library created it. A process that hangs or dies fails only its trial.
 
-// Subprocess is a trial that runs in its own process.
-type Subprocess struct {
+// Process is a trial that runs in its own process.
+type Process struct {
 	Command []string // see [world.Description.Enclosure]
 	Instructions
 	// SilenceMax is how many seconds the process may print nothing. 0 means a minute.
@@ -50,10 +52,10 @@ const lineMax = 1 << 20
 
 // Instructions are the first line that the process reads.
 type Instructions struct {
-	Input   Input  `json:"input"`
-	History string `json:"history"`       // the file that it creates
-	Logs    string `json:"logs"`          // the folder for logs; empty: no logs
-	Ask     bool   `json:"ask,omitempty"` // ask after each episode whether to stop; Run sets it
+	Input   trial.Input `json:"input"`
+	History string      `json:"history"`       // the file that it creates
+	Logs    string      `json:"logs"`          // the folder for logs; empty: no logs
+	Ask     bool        `json:"ask,omitempty"` // ask after each episode whether to stop; Run sets it
 }
 
 // answer is the parent's reply to a question.
@@ -88,8 +90,8 @@ func LeanEnvironment(collect string) []string {
 }
 
 // Run runs the trial and returns the SHA-256 of its history. An error is a failure of the
-// harness. For enough see [Trial].
-func (s Subprocess) Run(ctx context.Context, enough func(episode int) bool) (sum string, err error) {
+// harness. For enough see [trial.Trial].
+func (s Process) Run(ctx context.Context, enough func(episode int) bool) (sum string, err error) {
 	lock := s.Input.Lock.Name
 	s.Ask = enough != nil
 	wrong := func(err error) (string, error) {

@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"context"
@@ -18,15 +18,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	services "lockbench/internal/service/catalog"
-	"lockbench/internal/wasm"
+	"lockbench/internal/trial"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
-	"lockbench/nemesis"
 )
 
-// Serve is the child's side of a [Subprocess]: it reads its instructions and runs the trial. open returns the opener of a lock by name and options. Serve returns
+// Serve is the side of the child of a [Process]: it reads its instructions and runs the trial. open returns the opener of a lock by name and options. Serve returns
 // the exit code.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, map[string]string) (locks.Opener, error)) int {
 	var given Instructions
@@ -38,7 +36,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(string, m
 	p := &parent{w: out, answers: make(chan bool), asks: given.Ask, endsAfter: given.Input.EndsAfter}
 	stop := make(chan struct{})
 	var background sync.WaitGroup
-	w := sim.New(sim.Options{Models: services.Models(), Open: open, ModuleCache: wasm.CacheDir(), Latency: given.Input.Latency})
+	w := simulation(sim.Options{Open: open, Latency: given.Input.Latency})
 	background.Go(func() { every(beatEvery, stop, func() { p.say(message{}) }) })
 	fail := func(err error) int {
 		failed := message{Done: true, Error: err.Error()}
@@ -81,7 +79,7 @@ const exitHarness = 3
 // do runs the trial in this process, writes its history and returns the history's SHA-256. written counts the bytes,
 // which shows that the trial proceeds.
 func (given Instructions) do(ctx context.Context, w world.World, enough func(int) bool, written *atomic.Int64) (sum string, err error) {
-	if err := given.Input.sameModule(); err != nil {
+	if err := sameModule(given.Input); err != nil {
 		return "", err
 	}
 	file, err := os.OpenFile(given.History, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
@@ -91,7 +89,7 @@ func (given Instructions) do(ctx context.Context, w world.World, enough func(int
 	defer func() { err = errors.Join(err, file.Close()) }()
 	say := func(string) {}
 	if given.Logs != "" {
-		log, err := CreateLog(filepath.Join(given.Logs, "trial.log"), VirtualEpoch)
+		log, err := trial.CreateLog(filepath.Join(given.Logs, "trial.log"), Epoch)
 		if err != nil {
 			return "", err
 		}
@@ -101,25 +99,6 @@ func (given Instructions) do(ctx context.Context, w world.World, enough func(int
 	to := summed{file, sha256.New(), written}
 	err = given.Input.Do(ctx, w, nil, enough, to, given.Logs, say)
 	return hex.EncodeToString(to.sum.Sum(nil)), err
-}
-
-// Do runs the trial in this process. It writes the history to history and the harness's log
-// to say. logs is the folder for the logs of servers; empty: no logs. own is a user's lock in this process, or nil. For
-// enough see [Trial].
-func (in Input) Do(ctx context.Context, w world.World, own *Opener, enough func(episode int) bool, history io.Writer, logs string, say func(line string)) error {
-	sub, err := NewSubject(in, own)
-	if err != nil {
-		return err
-	}
-	if err := sub.Introduce(ctx, w); err != nil {
-		return err
-	}
-	plan, err := nemesis.Draw(in.Seed, in.Episodes, in.Faults)
-	if err != nil {
-		return err
-	}
-	sub.Spec.LogDir = logs
-	return (&Trial{Subject: sub, Plan: plan, World: w, History: history, Log: say, Enough: enough}).Run(ctx)
 }
 
 // summed computes the checksum and the size of a history while it is written.
@@ -136,8 +115,8 @@ func (s summed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// VirtualEpoch is when time begins in a synctest bubble.
-var VirtualEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+// Epoch is when time begins in a synctest bubble.
+var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // parent is the process that started this one. It reads the history while it is written, and decides after each episode
 // whether to stop.
@@ -198,7 +177,7 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 }
 
 // watchStuck ends the process when the simulation does not proceed.
-func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
+func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in trial.Input) {
 	var watch Watch
 	every(LookEvery, stop, func() {
 		if p.asking.Load() {
@@ -214,7 +193,7 @@ func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in Input) {
 // watchMemory ends the process when it needs more than GOMEMLIMIT in spite of the garbage
 // collector. A simulation that never ends does not wait for anything and would use all memory
 // within minutes.
-func watchMemory(stop <-chan struct{}, p *parent, in Input) {
+func watchMemory(stop <-chan struct{}, p *parent, in trial.Input) {
 	limit := debug.SetMemoryLimit(-1) // only reads
 	if limit == math.MaxInt64 {
 		return

@@ -25,8 +25,8 @@ import (
 	"lockbench/internal/run"
 	"lockbench/internal/seed"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/child"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/nemesis"
 	"lockbench/scenarios"
 )
@@ -226,7 +226,7 @@ func (x Exploration) try(ctx context.Context, in trial.Input, history string) (o
 
 // again runs the trial of an input in its own process. It returns the checksum of the history.
 func again(ctx context.Context, command []string, in trial.Input, history string) (sum string, err error) {
-	return trial.Subprocess{Command: command, Instructions: trial.Instructions{Input: in, History: history}}.Run(ctx, nil)
+	return child.Process{Command: command, Instructions: child.Instructions{Input: in, History: history}}.Run(ctx, nil)
 }
 
 // add counts a seed.
@@ -311,9 +311,9 @@ func (x Exploration) vary(s uint64) trial.Input {
 	w.Hold = nemesis.Range{From: min(from, to), To: max(from, to)}
 	in.Workload = w
 	factor := []float64{0.3, 1, 1, 3}[rng.IntN(4)]
-	in.Latency = sim.Latency{
-		Base:   time.Duration(factor * float64(sim.DefaultLatency.Base)),
-		Spread: time.Duration(factor * float64(sim.DefaultLatency.Spread)),
+	in.Latency = world.Latency{
+		Base:   time.Duration(factor * float64(world.DefaultLatency.Base)),
+		Spread: time.Duration(factor * float64(world.DefaultLatency.Spread)),
 	}
 	var kept []nemesis.Step
 	for _, step := range in.Faults {

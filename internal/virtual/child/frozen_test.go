@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockbench/internal/testing/trialtest"
+	"lockbench/internal/trial"
 	"lockbench/locks"
 	"lockbench/scenarios"
 )
@@ -24,8 +25,8 @@ func serveDozers() int {
 func TestFrozenRunEnds(t *testing.T) {
 	dir := t.TempDir()
 	code := filepath.Join(dir, "code")
-	in := NewInput(trialtest.Load(t, trialtest.Quietly), scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, 7)
-	p := Subprocess{
+	in := trial.NewInput(trialtest.Load(t, trialtest.Quietly), scenarios.LockUse{Name: "set-nx", Use: "set-nx"}, 7)
+	p := Process{
 		Command: []string{
 			"/usr/bin/env", trialtest.RoleVariable + "=dozers", "sh", "-c", `"$0"; code=$?; echo $code >"$1"; exit $code`, os.Args[0], code,
 		},

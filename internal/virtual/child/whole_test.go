@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"bytes"
@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"lockbench/internal/testing/trialtest"
-	"lockbench/internal/wasm"
+	"lockbench/internal/trial"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/scenarios"
 )
 
@@ -25,7 +26,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 		t.Skip("compiles the whole simulation; make determinism runs it in the nightly workflow")
 	}
 	dir := t.TempDir()
-	module, err := wasm.Load(t.Context(), trialtest.Build(t, "lockbench/internal/trial/testdata/whole"), "")
+	module, err := wasm.Load(t.Context(), trialtest.Build(t, "lockbench/internal/virtual/child/testdata/whole"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s/%d", one.store, one.lock, n), func(t *testing.T) {
 				in := wholeInput(t, uint64(n), one.store, one.lock, one.wait, one.fault)
 				file := filepath.Join(dir, fmt.Sprintf("%s-%s-%d.jsonl", one.store, one.lock, n))
-				p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
+				p := Process{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: file}}
 				if _, err := p.Run(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +72,7 @@ func TestWholeSimulationAsAModule(t *testing.T) {
 }
 
 // wholeInput is a short trial.
-func wholeInput(t *testing.T, seed uint64, store, lock, wait, fault string) Input {
+func wholeInput(t *testing.T, seed uint64, store, lock, wait, fault string) trial.Input {
 	t.Helper()
 	s, err := scenarios.Read("test.yaml", fmt.Appendf(nil, `lockbench: scenario/1
 about: One fault.
@@ -86,20 +87,20 @@ faults:
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewInput(s, s.Locks[0], seed)
-	in.Reduction = &Reduction{Warm: 5, Cut: 3 * time.Second}
+	in := trial.NewInput(s, s.Locks[0], seed)
+	in.Reduction = &trial.Reduction{Warm: 5, Cut: 3 * time.Second}
 	return in
 }
 
 // asModule runs a trial in a WASM machine. It returns the history and the virtual time that passed.
-func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed time.Duration) {
+func asModule(t *testing.T, m *wasm.Module, in trial.Input) (written []byte, passed time.Duration) {
 	t.Helper()
 	asked, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var said []string
-	around := &hourglass{now: VirtualEpoch}
+	around := &hourglass{now: Epoch}
 	v := m.Start(around, wasm.Program{
 		Args:   []string{"whole"},
 		Output: func(b []byte) { written = append(written, b...) },
@@ -120,7 +121,7 @@ func asModule(t *testing.T, m *wasm.Module, in Input) (written []byte, passed ti
 	if err := v.Err(); err != nil {
 		t.Fatalf("%v: %s", err, strings.Join(said, "\n"))
 	}
-	return written, around.now.Sub(VirtualEpoch)
+	return written, around.now.Sub(Epoch)
 }
 
 // hourglass is the clock of a machine. Time passes while the machine waits.

@@ -21,7 +21,8 @@ import (
 	"lockbench/internal/history"
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
-	"lockbench/internal/wasm"
+	"lockbench/internal/virtual/child"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
 	"lockbench/internal/world/sim"
 	"lockbench/locks"
@@ -82,9 +83,9 @@ func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(strin
 func (job setJob) watched(ctx context.Context, w *sim.World, own *trial.Opener) setAnswer {
 	answered := make(chan setAnswer, 1)
 	go func() { answered <- job.do(ctx, w, own) }()
-	look := time.NewTicker(trial.LookEvery)
+	look := time.NewTicker(child.LookEvery)
 	defer look.Stop()
-	var watch trial.Watch
+	var watch child.Watch
 	for {
 		select {
 		case answer := <-answered:
@@ -236,7 +237,7 @@ func newPool(command, env []string, size int) *pool {
 
 func (p *pool) start() (*worker, error) {
 	w := &worker{cmd: exec.Command(p.command[0], p.command[1:]...), log: new(bytes.Buffer)}
-	w.cmd.Env = append(trial.LeanEnvironment("GOGC=800"), p.env...)
+	w.cmd.Env = append(child.LeanEnvironment("GOGC=800"), p.env...)
 	w.cmd.Stderr = w.log
 	in, err := w.cmd.StdinPipe()
 	if err != nil {

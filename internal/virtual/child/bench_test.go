@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"path/filepath"
@@ -7,7 +7,8 @@ import (
 
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
-	"lockbench/internal/wasm"
+	"lockbench/internal/trial"
+	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
@@ -39,7 +40,7 @@ func benchmarkFailover(b *testing.B, use scenarios.LockUse) {
 		}
 	}
 	for b.Loop() {
-		given := Instructions{Input: NewInput(s, use, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
+		given := Instructions{Input: trial.NewInput(s, use, 7), History: filepath.Join(b.TempDir(), "history.jsonl")}
 		if _, err := given.do(b.Context(), w, nil, new(atomic.Int64)); err != nil {
 			b.Fatal(err)
 		}

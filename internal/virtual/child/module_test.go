@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/seed"
 	"lockbench/internal/testing/trialtest"
+	"lockbench/internal/trial"
 	"lockbench/scenarios"
 )
 
@@ -31,7 +32,7 @@ func TestModuleDeterminism(t *testing.T) {
 		var sums, files [3]string
 		for i := range sums {
 			files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
-			p := Subprocess{Command: trialtest.SimTrial(t, 1+i%2), Instructions: Instructions{Input: in, History: files[i]}}
+			p := Process{Command: trialtest.SimTrial(t, 1+i%2), Instructions: Instructions{Input: in, History: files[i]}}
 			if sums[i], err = p.Run(t.Context(), nil); err != nil {
 				t.Fatalf("seed %d: %v", n, err)
 			}
@@ -66,9 +67,9 @@ func TestAnotherModuleIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewInput(s, s.Locks[0], 1)
+	in := trial.NewInput(s, s.Locks[0], 1)
 	in.Lock.Sum = strings.Repeat("0", 64)
-	p := Subprocess{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: filepath.Join(t.TempDir(), "history.jsonl")}}
+	p := Process{Command: trialtest.SimTrial(t, 1), Instructions: Instructions{Input: in, History: filepath.Join(t.TempDir(), "history.jsonl")}}
 	if _, err := p.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "mylock.wasm is not the module of this run: its SHA-256 is ") {
 		t.Errorf("another module: %v", err)
 	}
@@ -76,8 +77,8 @@ func TestAnotherModuleIsRefused(t *testing.T) {
 
 // A process in which a module computes forever prints nothing. lockbench kills it and names the module.
 func TestSilentProcessIsEnded(t *testing.T) {
-	in := Input{Lock: scenarios.LockUse{Name: "mine", Module: "./mine.wasm"}, Seed: 7}
-	p := Subprocess{Command: []string{"sleep", "3600"}, Instructions: Instructions{Input: in}, SilenceMax: 2}
+	in := trial.Input{Lock: scenarios.LockUse{Name: "mine", Module: "./mine.wasm"}, Seed: 7}
+	p := Process{Command: []string{"sleep", "3600"}, Instructions: Instructions{Input: in}, SilenceMax: 2}
 	if _, err := p.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "run of mine with seed 7 printed nothing for 2s and was killed: a client of the module ./mine.wasm probably computes forever") {
 		t.Errorf("a silent process: %v", err)
 	}
@@ -87,7 +88,7 @@ func TestSilentProcessIsEnded(t *testing.T) {
 func TestRubbishOfProcess(t *testing.T) {
 	const script = `read input; echo; echo '{"done":'; head -c 3000000 /dev/zero | tr '\0' '['; echo; printf '\377\n'
 echo '{"ask":1}'; read answer; echo "{\"done\":true,\"sum\":\"of the file\"}"; echo 'bye'`
-	p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: Input{Lock: scenarios.LockUse{Name: "mine"}}}}
+	p := Process{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: trial.Input{Lock: scenarios.LockUse{Name: "mine"}}}}
 	asked := 0
 	sum, err := p.Run(t.Context(), func(episode int) bool { asked = episode; return true })
 	if err != nil || sum != "of the file" || asked != 1 {
@@ -98,9 +99,9 @@ echo '{"ask":1}'; read answer; echo "{\"done\":true,\"sum\":\"of the file\"}"; e
 // TestProcessWithoutAWord: a process that ends without reporting a result has failed, even if it exits with 0. The error
 // contains the exit status.
 func TestProcessWithoutAWord(t *testing.T) {
-	in := Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
+	in := trial.Input{Lock: scenarios.LockUse{Name: "mine"}, Seed: 7}
 	for script, how := range map[string]string{"read input; exit 0": "exit status 0; it wrote last: ", "read input; exit 7": "exit status 7", "read input; echo why >&2; exit 0": "exit status 0; it wrote last: why"} {
-		p := Subprocess{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
+		p := Process{Command: []string{"sh", "-c", script}, Instructions: Instructions{Input: in}}
 		_, err := p.Run(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), "ended without a result: ") || !strings.Contains(err.Error(), how) || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%s: %v, want %q", script, err, how)

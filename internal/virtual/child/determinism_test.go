@@ -1,4 +1,4 @@
-package trial
+package child
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"lockbench/internal/history"
 	"lockbench/internal/seed"
 	"lockbench/internal/testing/trialtest"
+	"lockbench/internal/trial"
 	"lockbench/scenarios"
 )
 
@@ -38,7 +39,7 @@ func TestSimDeterminism(t *testing.T) {
 			var err [2]error
 			for i := range files {
 				files[i] = filepath.Join(dir, fmt.Sprintf("%d-%d.jsonl", n, i))
-				p := Subprocess{Command: trialtest.SimTrial(t, i+1), Instructions: Instructions{Input: in, History: files[i]}}
+				p := Process{Command: trialtest.SimTrial(t, i+1), Instructions: Instructions{Input: in, History: files[i]}}
 				got[i], err[i] = p.Run(t.Context(), nil)
 			}
 			mu.Lock()
@@ -81,7 +82,7 @@ func TestSimDeterminism(t *testing.T) {
 }
 
 // determinismInput draws a short run with everything that could affect the order of events.
-func determinismInput(t *testing.T, n uint64) Input {
+func determinismInput(t *testing.T, n uint64) trial.Input {
 	rng := seed.Rand(n, "determinism")
 	lock := []string{"set-nx", "redlock", "set-nx-fenced", "set-del", "redisson-port", "redisson-port-fair"}[rng.IntN(6)]
 	wait := "0s"
@@ -92,7 +93,7 @@ func determinismInput(t *testing.T, n uint64) Input {
 }
 
 // everythingAtOnce returns a short run of one lock with a random number of clients and some faults.
-func everythingAtOnce(t *testing.T, n uint64, rng *rand.Rand, lock, wait string, clients int) Input {
+func everythingAtOnce(t *testing.T, n uint64, rng *rand.Rand, lock, wait string, clients int) trial.Input {
 	faults := []string{
 		"{kill: master, when: acquired, hold: 300ms..400ms, for: 250ms, data: lost, early: true}",
 		"{drop-replies: master -> clients, for: 100ms..300ms}",
@@ -121,9 +122,9 @@ faults:
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := NewInput(s, s.Locks[0], n)
+	in := trial.NewInput(s, s.Locks[0], n)
 	// The run is long enough for an occasional election.
-	in.Reduction = &Reduction{Warm: 5, Cut: 1500*time.Millisecond + time.Duration(rng.IntN(2))*2*time.Second}
+	in.Reduction = &trial.Reduction{Warm: 5, Cut: 1500*time.Millisecond + time.Duration(rng.IntN(2))*2*time.Second}
 	return in
 }
 
