@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 	"lockbench/locks"
 )
@@ -190,4 +191,30 @@ func historyOf(t *testing.T, name string, effect, targets []string) *history.His
 		t.Fatal(err)
 	}
 	return h
+}
+
+// fronted is a cluster whose clients connect to front nodes only.
+type fronted struct{ *fake }
+
+func (fronted) Topology() service.Topology {
+	return service.Topology{
+		Leads: service.OneLeader, Entry: "front",
+		Parts: []service.Part{{Name: "store", Role: service.Data, Count: 1}, {Name: "front", Role: service.Witness, Count: 2}},
+	}
+}
+
+func (f fronted) Nodes() []service.Node { return f.Topology().Nodes() }
+
+// A fault on links of clients is n/a if they lead to servers to which clients do not connect.
+func TestLinksOfFrontNodes(t *testing.T) {
+	c := world.Sketch{Group: fronted{newFake(locks.Single, 0)}}
+	for target, want := range map[string]string{
+		"holder <-> nodes": "", "clients -> fronts": "", "front-2 -> holder": "", "holder <-> front-1 and master": "", "front-1 -> master": "",
+		"holder <-> master": "clients connect to fronts only", "store-1 -> clients": "clients connect to fronts only",
+	} {
+		err := make1(t, Step{Fault: "cut", Target: target}).Available(c)
+		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+			t.Errorf("cut %s: %v, want %q", target, err, want)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lockbench/internal/history"
+	"lockbench/internal/service"
 	"lockbench/internal/world"
 )
 
@@ -83,10 +84,32 @@ func (l linkTarget) available(c world.Sketch, a world.Action) error {
 	if ofClients(l.from) && ofClients(l.to) {
 		return errors.New("clients do not talk to each other")
 	}
-	if err := cmp.Or(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil || ofClients(l.from) || ofClients(l.to) {
+	if err := cmp.Or(roleAvailable(l.from, c), roleAvailable(l.to, c)); err != nil {
 		return err
 	}
+	if ofClients(l.from) || ofClients(l.to) {
+		server := l.to
+		if ofClients(l.to) {
+			server = l.from
+		}
+		return connected(server, c)
+	}
 	return lacks(c, a)
+}
+
+// connected returns an error if clients connect to other servers only, and none of them is in a role.
+func connected(role string, c world.Sketch) error {
+	t := c.Topology()
+	entry := t.InPart(t.Entry)
+	if len(entry) == 0 || t.Discovers || entry[0].Role == service.Data {
+		return nil
+	}
+	for _, end := range Ends(role) {
+		if end == "nodes" || end == t.Entry+"s" || slices.ContainsFunc(entry, func(n service.Node) bool { return n.Name == end }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("clients connect to %ss only", t.Entry)
 }
 
 // lacks returns what a cluster lacks for an action on its nodes, or on links between them.
