@@ -62,6 +62,10 @@ long: ### the tests that `make test` says it skipped because they take long (hal
 	LOCKBENCH_LONG=1 go test -timeout 40m -v -run '^TestReferenceLocksAreAvailable$$' ./internal/run
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'External(Servers|Services)$$' ./internal/run
 	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 30m -v -run 'External(Servers|Services)$$' ./libraries
+	$(MAKE) kubernetes
+	go test -C more/kubelease .
+	LOCKBENCH_REQUIRE=kubernetes go test -timeout 30m -v ./internal/service/kubernetes
+	$(BIN) run cut-off-holder --world local --seed 1 --locks no-lock,kube-lease/lease=3s
 	scripts/guests
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local,guests go test -timeout 60m -v ./guests
 

@@ -197,3 +197,37 @@ func TestObjectName(t *testing.T) {
 		t.Errorf("names of objects: %v", names)
 	}
 }
+
+// The defect of docs/findings/kube-lease.md exists: an elector that is cancelled after another one took over clears the
+// Lease of that one.
+func TestLateReleaseClearsTheLeaseOfAnother(t *testing.T) {
+	server, both := newLockers(t, "lease=1m", "renew=40s", "retry=30s")
+	held, err := both[0].Acquire(t.Context(), request(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // until its first renewal, after which it sleeps for half a minute
+		server.mu.Lock()
+		renewed := server.version > 1
+		server.mu.Unlock()
+		if renewed {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	server.mu.Lock()
+	other := "other"
+	for _, lease := range server.leases {
+		server.version++
+		lease.ResourceVersion, lease.Spec.HolderIdentity = fmt.Sprint(server.version), &other
+	}
+	server.mu.Unlock()
+	if err := held.Release(t.Context()); !errors.Is(err, locks.ErrUnconfirmed) {
+		t.Fatal(err)
+	}
+	for name, lease := range server.leases {
+		if holder := *lease.Spec.HolderIdentity; holder != "" {
+			t.Errorf("the holder of %s is %q: the defect is fixed", name, holder)
+		}
+	}
+}

@@ -154,7 +154,10 @@ func TestHealthy(t *testing.T) {
 		t.Errorf("an API server is not ready: %v", err)
 	}
 	f.unready, f.accepts = "", "other"
-	for name, err := range map[string]error{"Healthy": g.Healthy(ctx), "Answers": g.Answers(ctx, "apiserver-1")} {
+	if err := g.Answers(ctx, "apiserver-1"); err != nil {
+		t.Errorf("Answers with a wrong token: %v", err)
+	}
+	for name, err := range map[string]error{"Healthy": g.Healthy(ctx), "Form": g.Form(ctx)} {
 		if !errors.Is(err, errToken) || !strings.HasPrefix(err.Error(), "apiserver-1: ") {
 			t.Errorf("%s with a wrong token: %v", name, err)
 		}

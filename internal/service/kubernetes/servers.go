@@ -50,7 +50,20 @@ func (g *servers) Answers(ctx context.Context, node string) error {
 	if !g.isAPIServer(node) {
 		return g.Servers.Answers(ctx, node)
 	}
-	return g.look(ctx, node, "/livez")
+	if err := g.look(ctx, node, "/livez"); !errors.Is(err, errToken) {
+		return err
+	}
+	return nil // Form returns the error, because it will not go away
+}
+
+// Form checks that the API servers accept the token.
+func (g *servers) Form(ctx context.Context) error {
+	return service.Each(g.Topology().InPart(APIServers), func(n service.Node) error {
+		if err := g.look(ctx, n.Name, "/livez"); errors.Is(err, errToken) {
+			return err
+		}
+		return nil // Healthy waits for it
+	})
 }
 
 // Rejoin replaces a member of etcd without data. API servers keep none.
