@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/internal/service/kubernetes"
 	"lockbench/internal/service/mariadb"
 	"lockbench/internal/service/postgres"
 	"lockbench/internal/service/redis"
@@ -173,7 +174,19 @@ func javaLibraries() []Lock {
 		append(slices.Clone(curatorOptions), door("the method that acquires: acquire(time, unit), or acquire(), which waits until it is granted",
 			[]string{"acquire"}, "acquire-time", "acquire"))...).on(zookeeper.Name)
 	curator.Woken, curator.Queues = true, true
+	kubeLease := library("kube-lease-java", "Kubernetes: LeaderElector of the Java client on a Lease, which can only wait", "kube-lease",
+		locks.Claims{Renewed: true, Watched: true, Waits: true},
+		Library{
+			Version: "io.kubernetes:client-java-extended 25.0.0", Guests: []string{"java/kubernetes"},
+			Says: "the hooks are called when a client starts leading and when it stops leading; it promises no more", Where: "LeaderElector.run, method comment",
+		},
+		ownLease(conforming("3s", simple("lease", "leaseDuration, where the scenario asks for no ttl; written in whole seconds", "15s", time.Millisecond))),
+		simple("renew", "renewDeadline; default: two thirds of the lease", "default", time.Millisecond),
+		conforming("200ms", simple("retry", "retryPeriod; default: two fifteenths of the lease", "default", time.Millisecond)),
+	).on(kubernetes.Name, locks.Single, kubernetes.Quorum)
+	kubeLease.OnlyWaits, kubeLease.Wait = true, kubeLeaseWait
 	return []Lock{
+		kubeLease,
 		springRedis,
 		springJDBC("spring-jdbc", "PostgreSQL", "pg-row").on(postgres.Name),
 		springJDBC("spring-jdbc-mariadb", "MariaDB", "mysql-row").on(mariadb.Name),

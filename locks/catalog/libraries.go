@@ -198,9 +198,9 @@ func goLibraries() []Lock {
 			Where:   "tools/leaderelection/leaderelection.go, package comment", Real: true,
 			Program: "lockbench-kube-lease", Target: "kubernetes",
 		},
-		ownLease(lasting("lease", "LeaseDuration, where the scenario asks for no ttl; written in whole seconds", "15s", time.Millisecond)),
+		ownLease(conforming("3s", lasting("lease", "LeaseDuration, where the scenario asks for no ttl; written in whole seconds", "15s", time.Millisecond))),
 		lasting("renew", "RenewDeadline; default: two thirds of the lease", "default", time.Millisecond),
-		lasting("retry", "RetryPeriod; default: two fifteenths of the lease", "default", time.Millisecond),
+		conforming("200ms", lasting("retry", "RetryPeriod; default: two fifteenths of the lease", "default", time.Millisecond)),
 		lasting("timeout", "Timeout of each request; default: half of renew, and a second at least, as NewFromKubeconfig sets it; 0s: none", "default", 0),
 		onOff("release-on-cancel", "ReleaseOnCancel: on: an elector that ends frees the lease; off: the lease runs out, as by default", "on"),
 	).on(kubernetes.Name, locks.Single, kubernetes.Quorum, kubernetes.Redundant).plain()

@@ -60,10 +60,11 @@ final class Main {
         Thread tries = new Thread(() -> {
             try {
                 library.open(JsonParser.parseString("{topology:single,nodes:[{addr:'127.0.0.1:1'}],"
-                        + "endpoints:{zookeeper:[{addr:'127.0.0.1:1'}]}}").getAsJsonObject());
+                        + "endpoints:{zookeeper:[{addr:'127.0.0.1:1'}],apiserver:[{addr:'127.0.0.1:1'}]}}").getAsJsonObject());
                 Guest.Ask ask = new Guest.Ask();
                 ask.keys.add("a");
                 ask.ttl = 1000;
+                ask.wait = 100;
                 library.lock(ask).acquire();
             } catch (Exception e) {
                 System.err.println("as expected without a server: " + e);
