@@ -15,6 +15,24 @@ import (
 	"lockbench/internal/world/unsynced"
 )
 
+// Without the right to mount, a lock gets no verdict, and the reason says what helps.
+func TestPowerLossWithoutRights(t *testing.T) {
+	trialtest.LocalWorld(t) // or skip
+	needs.OrSkip(t, "fuse", unsynced.Ready())
+	if os.Geteuid() != 0 || needs.Programs("setpriv") != nil {
+		t.Skip("only root can drop the right to mount, by setpriv")
+	}
+	cmd := exec.Command("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", trialtest.Program(t), "run", "power-loss", "--world", "local",
+		"--seed", "1", "--episodes", "1", "--locks", "set-nx", "--out", t.TempDir())
+	text, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code == 0 || code == 1 {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+	if said := strings.Join(strings.Fields(string(text)), " "); !strings.Contains(said, "docker run --cap-add SYS_ADMIN") || strings.Contains(said, "violated") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
 // Redis loses its power in each episode, the history says what that took, and nothing stays mounted. With always it
 // forgets no grant.
 func TestPowerLoss(t *testing.T) {

@@ -20,6 +20,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -89,6 +90,15 @@ func (w *World) Describe() world.Description {
 func (w *World) About() string {
 	about, _ := w.about.Load().(string)
 	return about
+}
+
+// Report says whether servers can lose their power here, for `lockbench doctor`.
+func (w *World) Report(context.Context) []string {
+	text := "ready, by disks on /dev/fuse"
+	if err := unsynced.Ready(); err != nil {
+		text = err.Error()
+	}
+	return []string{"power     " + text}
 }
 
 // Sketch describes the cluster that Run would start.
