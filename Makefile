@@ -142,7 +142,7 @@ determinism: ### each seed gives the same history, in other processes and as mod
 
 bench: ### speed of checker, simulation and recorder against the goals (PART=cost FLAGS='-case renewals' for less)
 	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
-	$(if $(PART),,@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/world/sim/ || exit 1; done)
+	$(if $(PART),,@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/virtual/sim/ || exit 1; done)
 	$(if $(PART),,go test -run '^$$' -bench 'RecordOperation|RecordedLoop' -benchtime 1x -timeout 20m ./internal/history/)
 
 clean: ## remove what was built; results stay

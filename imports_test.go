@@ -57,16 +57,14 @@ func brokenRule(path string, imports []string) string {
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
 			return "package locks must not import other packages, but imports " + i
 		}
-		// A model of a service depends on the simulation, and the catalog on all services.
-		model := strings.Count(path, "/") > 3
 		// Kubernetes keeps its data in etcd.
 		keepsIn := path == "lockbench/internal/service/kubernetes" && i == "lockbench/internal/service/etcd"
-		if strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/service/catalog" && !model && !keepsIn &&
+		if strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/service/catalog" && !keepsIn &&
 			strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" && i != "lockbench/internal/service" && i != "lockbench/internal/service/operator" {
 			return "a service may import contracts only, but imports " + i
 		}
 		// The first version of the guest protocol has fields for Redis.
-		if strings.HasPrefix(path, "lockbench/internal/") && !strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/internal/service/") && i != "lockbench/internal/service/catalog" {
+		if strings.HasPrefix(path, "lockbench/internal/") && !strings.HasPrefix(path, "lockbench/internal/service") && path != "lockbench/internal/virtual/simredis" && path != "lockbench/internal/guest" && !testSupport(path) && strings.HasPrefix(i, "lockbench/internal/service/") && i != "lockbench/internal/service/catalog" {
 			return "only the catalog may import lock services, but this package imports " + i
 		}
 		if path == "lockbench/internal/history" && strings.HasPrefix(i, "lockbench") && i != "lockbench/locks" {
@@ -81,7 +79,7 @@ func brokenRule(path string, imports []string) string {
 		return "only search, campaign, conform, the program and the façade may import run"
 	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/virtual/search" && path != "lockbench/internal/virtual/child" && path != "lockbench/internal/conform" && !program:
 		return "only run, child, search, conform, the program and the façade may import trial"
-	case (path == "lockbench/internal/trial" || path == "lockbench/internal/run") && (has("lockbench/internal/world/sim") || has("lockbench/internal/virtual/wasm")):
+	case (path == "lockbench/internal/trial" || path == "lockbench/internal/run") && (has("lockbench/internal/virtual/sim") || has("lockbench/internal/virtual/wasm")):
 		return "a trial and a run must not depend on virtual time"
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial must neither judge nor report"
@@ -96,7 +94,7 @@ func brokenRule(path string, imports []string) string {
 		return "a report must not depend on worlds"
 	case (under("lockbench/internal/world") || has("lockbench/nemesis")) && path == "lockbench/workloads":
 		return "workloads must depend neither on worlds nor on faults"
-	case has("lockbench/internal/world/sim") && path == "lockbench/nemesis":
+	case has("lockbench/internal/virtual/sim") && path == "lockbench/nemesis":
 		return "faults must not depend on the simulation, but on package world"
 	case under("github.com/Shopify/toxiproxy/v2") && path != "lockbench/internal/world/proxy":
 		return "only package proxy may import toxiproxy"
@@ -104,11 +102,13 @@ func brokenRule(path string, imports []string) string {
 		return "only the checker may import porcupine"
 	case (under("github.com/testcontainers/testcontainers-go") || under("github.com/moby/moby")) && path != "lockbench/internal/world/docker":
 		return "only world docker may import container libraries"
-	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/internal/service/redis/simredis" && path != "lockbench/internal/service/redis",
+	case under("github.com/alicebob/miniredis/v2") && path != "lockbench/internal/virtual/simredis" && path != "lockbench/internal/service/redis",
 		path == "lockbench/internal/service/redis" && (has("github.com/alicebob/miniredis/v2") || has("github.com/alicebob/miniredis/v2/server")):
 		return "only its model may import a server in memory"
 	case oneService(imports) && servesAny(path):
 		return "worlds, faults and workloads must not depend on a lock service"
+	case has("lockbench/internal/virtual/simredis") && path != "lockbench/internal/service/catalog":
+		return "only the catalog may import the model of a service"
 	case under("github.com/tetratelabs/wazero") && path != "lockbench/internal/virtual/wasm":
 		return "only internal/virtual/wasm may import wazero"
 	case path == "lockbench/internal/virtual/wasm" && under("lockbench"):
@@ -139,7 +139,7 @@ func testSupport(path string) bool { return strings.HasPrefix(path, "lockbench/i
 
 // servesAny reports whether a package must not depend on a particular lock service.
 func servesAny(path string) bool {
-	for _, p := range []string{"lockbench/internal/world", "lockbench/nemesis", "lockbench/workloads"} {
+	for _, p := range []string{"lockbench/internal/world", "lockbench/internal/virtual/sim", "lockbench/nemesis", "lockbench/workloads"} {
 		if path == p || strings.HasPrefix(path, p+"/") {
 			return true
 		}
@@ -165,16 +165,16 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/internal/trial", "lockbench/internal/run"},
 		{"lockbench/internal/trial", "lockbench/internal/virtual/search"},
 		{"lockbench/internal/trial", "lockbench/checker"},
-		{"lockbench/internal/trial", "lockbench/internal/world/sim"},
+		{"lockbench/internal/trial", "lockbench/internal/virtual/sim"},
 		{"lockbench/internal/run", "lockbench/internal/virtual/wasm"},
 		{"lockbench/internal/trial", "lockbench/internal/report"},
-		{"lockbench/internal/world/sim", "lockbench/internal/trial"},
+		{"lockbench/internal/virtual/sim", "lockbench/internal/trial"},
 		{"lockbench/internal/report", "lockbench/internal/world"},
 		{"lockbench/internal/report/page", "lockbench/internal/world/local"},
 		{"lockbench/internal/world/local", "lockbench/checker"},
 		{"lockbench/workloads", "lockbench/internal/world"},
 		{"lockbench/workloads", "lockbench/nemesis"},
-		{"lockbench/nemesis", "lockbench/internal/world/sim"},
+		{"lockbench/nemesis", "lockbench/internal/virtual/sim"},
 		{"lockbench/locks/setnx", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/history"},
 		{"lockbench/locks", "lockbench/internal/service/redis"},
@@ -182,16 +182,16 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/nemesis", "github.com/Shopify/toxiproxy/v2/toxics"},
 		{"lockbench/internal/run", "github.com/anishathalye/porcupine"},
 		{"lockbench/internal/run", "github.com/moby/moby/client"},
-		{"lockbench/internal/world/sim", "github.com/tetratelabs/wazero"},
+		{"lockbench/internal/virtual/sim", "github.com/tetratelabs/wazero"},
 		{"lockbench/internal/virtual/wasm", "lockbench/internal/world"},
-		{"lockbench/internal/world/sim", "github.com/alicebob/miniredis/v2"},
+		{"lockbench/internal/virtual/sim", "github.com/alicebob/miniredis/v2"},
 		{"lockbench/internal/service/redis", "github.com/alicebob/miniredis/v2"},
-		{"lockbench/internal/world/sim", "lockbench/internal/service/redis/simredis"},
+		{"lockbench/internal/virtual/sim", "lockbench/internal/virtual/simredis"},
 		{"lockbench/internal/world/local", "lockbench/internal/service/redis"},
 		{"lockbench/internal/run", "lockbench/internal/testing/trialtest"},
-		{"lockbench/internal/world/sim", "lockbench/internal/service/catalog"},
+		{"lockbench/internal/virtual/sim", "lockbench/internal/service/catalog"},
 		{"lockbench/nemesis", "lockbench/internal/service/redis"},
-		{"lockbench/internal/run", "lockbench/internal/service/redis/simredis"},
+		{"lockbench/internal/run", "lockbench/internal/virtual/simredis"},
 		{"lockbench/internal/service/redis", "lockbench/internal/world"},
 		{"lockbench/internal/world/local", "github.com/testcontainers/testcontainers-go"},
 	} {

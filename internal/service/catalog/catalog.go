@@ -14,9 +14,9 @@ import (
 	"lockbench/internal/service/nats"
 	"lockbench/internal/service/postgres"
 	"lockbench/internal/service/redis"
-	"lockbench/internal/service/redis/simredis"
 	"lockbench/internal/service/zookeeper"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
+	"lockbench/internal/virtual/simredis"
 )
 
 // entry is a service with its model for the simulation, which is nil if the simulation does not have the service.

@@ -18,9 +18,9 @@ import (
 	"lockbench/internal/needs"
 	"lockbench/internal/service"
 	services "lockbench/internal/service/catalog"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
-	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )

@@ -8,8 +8,8 @@ import (
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/virtual/wasm"
-	"lockbench/internal/world/sim"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"
 )

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"lockbench/internal/trial"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 )
 

@@ -3,7 +3,7 @@ package child
 import (
 	"time"
 
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 const (

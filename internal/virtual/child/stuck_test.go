@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 func TestWatch(t *testing.T) {

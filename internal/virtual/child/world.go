@@ -2,9 +2,9 @@ package child
 
 import (
 	services "lockbench/internal/service/catalog"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 )
 

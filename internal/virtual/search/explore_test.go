@@ -22,7 +22,7 @@ import (
 	"lockbench/internal/testing/trialtest"
 	"lockbench/internal/trial"
 	"lockbench/internal/virtual/child"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/goredis"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	services "lockbench/internal/service/catalog"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 	"lockbench/locks/catalog"
 )
 

@@ -21,7 +21,7 @@ import (
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/shard"
 	"lockbench/internal/testing/trialtest"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/scenarios"

@@ -22,9 +22,9 @@ import (
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
 	"lockbench/internal/virtual/child"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/virtual/wasm"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/workloads"
 )

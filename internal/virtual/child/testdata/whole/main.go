@@ -12,7 +12,7 @@ import (
 
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/trial"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 	"lockbench/locks/catalog"
 )
 

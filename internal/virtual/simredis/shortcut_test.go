@@ -20,7 +20,7 @@ import (
 func TestShortcut(t *testing.T) {
 	var scripts []string
 	for _, name := range []string{"disown", "extend"} {
-		text, err := os.ReadFile(filepath.Join("../../../../locks/goredis", name+".lua"))
+		text, err := os.ReadFile(filepath.Join("../../../locks/goredis", name+".lua"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"lockbench/internal/service"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 // This file lets the code that controls real servers (lockbench/internal/service/redis) control the simulated servers. Its

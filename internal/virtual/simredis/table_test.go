@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2/proto"
+
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
 	"lockbench/locks"
@@ -35,7 +36,7 @@ func TestTables(t *testing.T) {
 				return
 			}
 			if got != one.text {
-				t.Errorf("%s is not what a real server says; go test ./internal/service/redis/simredis -run Tables -args -update writes it", one.file)
+				t.Errorf("%s is not what a real server says; go test ./internal/virtual/simredis -run Tables -args -update writes it", one.file)
 			}
 		})
 	}

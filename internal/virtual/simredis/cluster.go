@@ -8,8 +8,8 @@ import (
 
 	"lockbench/internal/service"
 	"lockbench/internal/service/redis"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 )
 

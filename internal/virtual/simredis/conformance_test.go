@@ -36,7 +36,7 @@ const (
 // conformanceFiles returns the file of all locks and those of single locks, which lie next to their
 // scripts.
 func conformanceFiles(t *testing.T) []string {
-	files, err := filepath.Glob("../../../../locks/*/conformance.txt")
+	files, err := filepath.Glob("../../../locks/*/conformance.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files next to scripts: %v", err)
 	}
@@ -111,7 +111,7 @@ func TestConformanceIsWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../../locks/")
+		short := strings.TrimPrefix(filepath.ToSlash(file), "../../../locks/")
 		if !strings.Contains(text, "EVAL @"+short) || !strings.Contains(text, "EVALSHA #"+short) {
 			t.Errorf("%s is not tried, by its text and by its digest: write it into the conformance.txt next to it (docs/contributing/lock.md)", short)
 		}
@@ -122,7 +122,7 @@ func TestConformanceIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if list.String() != comparedText {
-		t.Errorf("scripts.txt is not the list of scripts; go test ./internal/service/redis/simredis -run Conformance -args -update writes it")
+		t.Errorf("scripts.txt is not the list of scripts; go test ./internal/virtual/simredis -run Conformance -args -update writes it")
 	}
 	for line := range strings.Lines(text) {
 		if _, command, ok := prompt(line); ok {
@@ -242,7 +242,7 @@ func words(t *testing.T, command string) []string {
 			word, command, _ = strings.Cut(command, " ")
 		}
 		if kind := word[:min(1, len(word))]; (kind == "@" || kind == "#") && strings.HasSuffix(word, ".lua") {
-			text, err := os.ReadFile(filepath.Join("../../../../locks", word[1:]))
+			text, err := os.ReadFile(filepath.Join("../../../locks", word[1:]))
 			if err != nil {
 				t.Error(err)
 			}

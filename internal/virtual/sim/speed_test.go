@@ -11,8 +11,8 @@ import (
 
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/testing/redistest"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 	"lockbench/locks/goredis"
 )

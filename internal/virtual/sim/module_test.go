@@ -16,8 +16,8 @@ import (
 
 	"lockbench/internal/guest"
 	"lockbench/internal/service"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2/proto"
 
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 // Asked handles a command of a client.

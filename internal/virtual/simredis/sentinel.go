@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 // The times of a sentinel. Those that can be configured are equal to those of world local, and the others are constants of

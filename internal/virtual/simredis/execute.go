@@ -157,7 +157,7 @@ func (n *node) run(p *server.Peer, s *session, name string, args []string) (done
 	}
 	if !s.control && n.cluster.unknownScript(name, args) {
 		n.cluster.host.Fault("%s received a script that was never compared with a real server: %.120q; "+
-			"add it to the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./service/redis/simredis -run Conformance -args -update", n.Name, args)
+			"add it to the file conformance.txt next to it (docs/contributing/lock.md), then run go test ./internal/virtual/simredis -run Conformance -args -update", n.Name, args)
 		p.WriteError("ERR the simulation does not know this script")
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/worldtest"
 	"lockbench/internal/world"

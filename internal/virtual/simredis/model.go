@@ -1,5 +1,5 @@
 // Package simredis is a model of Redis for the world in virtual time
-// ([lockbench/internal/world/sim]): servers that hold data, replication between them, and
+// ([lockbench/internal/virtual/sim]): servers that hold data, replication between them, and
 // the sentinels that watch them, all in memory.
 //
 //	connection ─▶ hook ─▶ miniredis        node: what a command does
@@ -16,7 +16,7 @@ package simredis
 import (
 	"strings"
 
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 // Model is the model of Redis.

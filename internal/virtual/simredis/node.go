@@ -12,7 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"lockbench/internal/service"
-	"lockbench/internal/world/sim"
+	"lockbench/internal/virtual/sim"
 )
 
 // seat is the common part of data nodes and sentinels.

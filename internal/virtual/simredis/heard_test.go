@@ -156,7 +156,7 @@ func shape(name string, args []string) string {
 
 // scriptFiles returns all scripts of the project's locks.
 func scriptFiles(t *testing.T) []string {
-	files, err := filepath.Glob("../../../../locks/*/*.lua")
+	files, err := filepath.Glob("../../../locks/*/*.lua")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}

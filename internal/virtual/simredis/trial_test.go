@@ -11,8 +11,8 @@ import (
 	"github.com/alicebob/miniredis/v2/proto"
 
 	"lockbench/internal/service/redis"
+	"lockbench/internal/virtual/sim"
 	"lockbench/internal/world"
-	"lockbench/internal/world/sim"
 	"lockbench/locks"
 )
 
