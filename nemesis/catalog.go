@@ -22,6 +22,8 @@ type Entry struct {
 	Draw []Step
 	// DrawClocks are drawn as well if clients have their own clocks.
 	DrawClocks []Step
+	// DrawPower are drawn as well if losses of power are.
+	DrawPower []Step
 }
 
 // oneSecond is the usual duration of the forms that tests inject.

@@ -30,6 +30,10 @@ var killEntry = Entry{
 		{Target: "minority"},
 		{Target: "holder", When: workloads.Acquired},
 	},
+	DrawPower: []Step{
+		{Target: "master", Options: map[string]string{"data": "unsynced"}},
+		{Target: "nodes", Options: map[string]string{"data": "unsynced"}},
+	},
 }
 
 // newKill makes a fault that kills nodes and starts them again when it is undone, with or without their data. A

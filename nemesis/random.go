@@ -42,6 +42,7 @@ var RandomKeys = []Key{
 	{Name: "apart", Takes: TakesRange, Default: randomApart.String(), About: "from the start of one step to that of the next"},
 	{Name: "for", Takes: TakesRange, Default: randomLasts.String(), About: "how long each is in effect"},
 	{Name: clientClocks, Takes: "on|off", Default: "on where a client is a module", About: "whether clocks of clients are drawn, too"},
+	{Name: "power", Takes: "on|off", Default: "off", About: "whether losses of power are drawn, too, as steps of kill"},
 	{Name: "weights", Takes: TakesText, Default: "all alike", About: "how often each fault is drawn, as \"kill 2, pause 1\"; others never"},
 }
 
@@ -62,7 +63,7 @@ func newRandom(s Step) (random, error) {
 			weights[e.Name] = 1
 		}
 	}
-	clocks := false
+	clocks, power := false, false
 	for _, key := range slices.Sorted(maps.Keys(s.Options)) {
 		value := s.Options[key]
 		var err error
@@ -79,6 +80,10 @@ func newRandom(s Step) (random, error) {
 			if clocks = value == "on"; !clocks && value != "off" {
 				err = fmt.Errorf("%s: %q is neither on nor off", key, value)
 			}
+		case "power":
+			if power = value == "on"; !power && value != "off" {
+				err = fmt.Errorf("%s: %q is neither on nor off", key, value)
+			}
 		case "weights":
 			err = weigh(weights, value)
 		default:
@@ -88,7 +93,12 @@ func newRandom(s Step) (random, error) {
 			return r, err
 		}
 	}
-	r.choices = weighed(weights, func(e Entry) []Step { return e.Draw })
+	r.choices = weighed(weights, func(e Entry) []Step {
+		if power {
+			return slices.Concat(e.Draw, e.DrawPower)
+		}
+		return e.Draw
+	})
 	if clocks {
 		r.clocks = weighed(weights, func(e Entry) []Step { return e.DrawClocks })
 	}

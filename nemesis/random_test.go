@@ -67,6 +67,33 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
+// Losses of power are drawn only if a scenario asks for them, because their disks have to be mounted.
+func TestRandomPower(t *testing.T) {
+	for power, want := range map[string][]string{"": nil, "off": nil, "on": {"master", "nodes"}} {
+		options := map[string]string{"steps": "100", "weights": "kill 1"}
+		if power != "" {
+			options["power"] = power
+		}
+		var targets []string
+		for _, p := range drawn(t, 7, 10, []Step{{Fault: RandomFaults, Options: options}}) {
+			lost := p.Step.Options["data"] == "unsynced"
+			if lost != (p.Fault.Prepare != nil) {
+				t.Errorf("%s loses power: %v", p.Fault, lost)
+			}
+			if lost && !slices.Contains(targets, p.Step.Target) {
+				targets = append(targets, p.Step.Target)
+			}
+		}
+		slices.Sort(targets)
+		if !slices.Equal(targets, want) {
+			t.Errorf("power %q: drawn for %q, want %q", power, targets, want)
+		}
+	}
+	if err := CheckRandom(Step{Options: map[string]string{"power": "some"}}); err == nil || err.Error() != `power: "some" is neither on nor off` {
+		t.Error(err)
+	}
+}
+
 func TestRandomWeights(t *testing.T) {
 	counts := map[string]int{}
 	steps := []Step{{Fault: RandomFaults, Options: map[string]string{"steps": "100", "weights": "kill 3, pause 1, cut 0"}}}
