@@ -120,3 +120,29 @@ faults: none
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A lock that can only wait has a wait in the catalog, which applies where neither the scenario nor the lock's own settings
+// have one.
+func TestWaitOfTheCatalog(t *testing.T) {
+	entry, _ := catalog.Find("kube-lease")
+	if entry.Wait == 0 {
+		t.Fatal("kube-lease has no wait in the catalog")
+	}
+	own := time.Second
+	for _, c := range []struct {
+		scenario time.Duration
+		use      LockUse
+		want     time.Duration
+	}{
+		{0, LockUse{Use: "kube-lease"}, entry.Wait},
+		{2 * time.Second, LockUse{Use: "kube-lease"}, 2 * time.Second},
+		{2 * time.Second, LockUse{Use: "kube-lease", Wait: &own}, own},
+		{0, LockUse{Use: "set-nx"}, 0},
+		{0, LockUse{Command: "python3 guest.py"}, 0},
+	} {
+		s := Scenario{Workload: Workload{Wait: c.scenario}}
+		if got := s.WorkFor(c.use).Wait; got != c.want {
+			t.Errorf("a scenario with a wait of %v and %+v: it waits %v, want %v", c.scenario, c.use, got, c.want)
+		}
+	}
+}
