@@ -182,7 +182,7 @@ func javaLibraries() []Lock {
 		},
 		ownLease(conforming("3s", simple("lease", "leaseDuration, where the scenario asks for no ttl; written in whole seconds", "15s", time.Millisecond))),
 		simple("renew", "renewDeadline; default: two thirds of the lease", "default", time.Millisecond),
-		conforming("200ms", simple("retry", "retryPeriod; default: two fifteenths of the lease", "default", time.Millisecond)),
+		conforming("1s", simple("retry", "retryPeriod, which is also how long one try may take; default: two fifteenths of the lease", "default", time.Millisecond)),
 	).on(kubernetes.Name, locks.Single, kubernetes.Quorum)
 	kubeLease.OnlyWaits, kubeLease.Wait = true, kubeLeaseWait
 	return []Lock{
