@@ -119,9 +119,13 @@ func (g greeter) Meet(context.Context, world.ClientSpec) (world.Met, error) {
 
 // A scenario that waits for renewals is n/a for a lock that a session keeps: no request renews it.
 func TestSessionHasNoRenewalToWaitFor(t *testing.T) {
-	const text = "lockbench: scenario/1\nlocks: [zk-recipe]\nworkload: {watchdog: {ttl: 0s}}\npoint: late-arrival\nfaults: [{hold-request: holder, when: %s, request: 1, for: 5s}]\n"
-	for when, refused := range map[string]bool{"renewing": true, "releasing": false} {
-		s, err := scenarios.Read("x.yaml", fmt.Appendf(nil, text, when))
+	const text = "lockbench: scenario/1\nlocks: [zk-recipe]\nworkload: {watchdog: {ttl: 0s}}\nfaults: %s\n"
+	for faults, refused := range map[string]bool{
+		"[{hold-request: holder, when: renewing, request: 1, for: 5s}]":  true,
+		"[{hold-request: holder, when: releasing, request: 1, for: 5s}]": false,
+		"none": false,
+	} {
+		s, err := scenarios.Read("x.yaml", fmt.Appendf(nil, text, faults))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +134,7 @@ func TestSessionHasNoRenewalToWaitFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := sub.Pointless(); errors.As(err, new(world.Unsupported)) != refused {
-			t.Errorf("a lock of a session in a scenario that waits for %s: %v", when, err)
+			t.Errorf("a lock of a session in a scenario with the faults %s: %v", faults, err)
 		}
 	}
 }
