@@ -202,7 +202,7 @@ func goLibraries() []Lock {
 		lasting("renew", "RenewDeadline; default: two thirds of the lease", "default", time.Millisecond),
 		conforming("200ms", lasting("retry", "RetryPeriod; default: two fifteenths of the lease", "default", time.Millisecond)),
 		lasting("timeout", "Timeout of each request; default: half of renew, and a second at least, as NewFromKubeconfig sets it; 0s: none", "default", 0),
-		onOff("release-on-cancel", "ReleaseOnCancel: on: an elector that ends frees the lease; off: the lease runs out, as by default", "on"),
+		onOff("release-on-cancel", "ReleaseOnCancel: on: an elector that ends frees the lease; off: the lease runs out, as by default of client-go", "on"),
 	).on(kubernetes.Name, locks.Single, kubernetes.Quorum, kubernetes.Redundant).plain()
 	kubeLease.OnlyWaits, kubeLease.Wait = true, kubeLeaseWait
 	return []Lock{
