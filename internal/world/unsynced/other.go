@@ -1,0 +1,8 @@
+//go:build !linux
+
+package unsynced
+
+import "errors"
+
+// Ready returns why there is no disk that forgets here.
+func Ready() error { return errors.New("power loss needs FUSE of Linux") }
