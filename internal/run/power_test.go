@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +20,11 @@ import (
 func TestPowerLossWithoutRights(t *testing.T) {
 	trialtest.LocalWorld(t) // or skip
 	needs.OrSkip(t, "fuse", unsynced.Ready())
-	if os.Geteuid() != 0 || needs.Programs("setpriv") != nil {
-		t.Skip("only root can drop the right to mount, by setpriv")
+	err := needs.Programs("setpriv")
+	if os.Geteuid() != 0 {
+		err = errors.New("only root can drop the right to mount")
 	}
+	needs.OrSkip(t, "mount", err)
 	cmd := exec.Command("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", trialtest.Program(t), "run", "power-loss", "--world", "local",
 		"--seed", "1", "--episodes", "1", "--locks", "set-nx", "--out", t.TempDir())
 	text, err := cmd.CombinedOutput()
