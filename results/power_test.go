@@ -28,7 +28,7 @@ type power struct {
 	Found, Versions                                  string
 }
 
-// What is found if no lock is granted after a loss: a server does not start, or refuses its clients.
+// These are the findings where no lock is granted after a loss: a server does not start, or it refuses its clients.
 const (
 	noRestart = "a server does not start"
 	noGrant   = "nothing is granted"

@@ -29,8 +29,8 @@ type Lease struct {
 	Period      time.Duration // Renewed: the time between two renewals
 }
 
-// period returns the time between two renewals of a lease: what the guest reported, or else a third of the lease, which is the period
-// of most libraries.
+// period returns the time between two renewals of a lease: what the guest reported, or else a third of the lease. Most
+// libraries renew so often.
 func period(length, reported time.Duration) time.Duration {
 	if reported > 0 {
 		return min(reported, length)

@@ -1,5 +1,5 @@
-// Package conform runs the suite of package locktest against a lock of the catalog or a guest, in a world and on each topology
-// of the lock.
+// Package conform runs the suite of package locktest against a lock of the catalog or a guest: in a world, on each topology
+// on which the lock runs.
 //
 // A [Suite] is made by New and limited by Limit. In gives it a world, and Run runs it. subject.go makes the lock into a subject of
 // the suite, and report.go has the results.
