@@ -287,6 +287,30 @@ func TestKillLosesPower(t *testing.T) {
 	}
 }
 
+// If several nodes lose their power, all die before the first disk forgets, and the event tells the losses in the order
+// of the nodes: the same run must have the same history.
+func TestNodesLosePowerTogether(t *testing.T) {
+	for range 20 {
+		c := newFake(locks.Independent, 0)
+		scene := sceneOf(c)
+		var added []string
+		scene.Add = func(text string) { added = append(added, text) }
+		fault := make1(t, Step{Fault: "kill", Target: "nodes", Options: map[string]string{"data": "unsynced"}})
+		if _, err := fault.Inject(t.Context(), scene); err != nil {
+			t.Fatal(err)
+		}
+		var want, losses []string
+		for _, node := range dataNodes(c) {
+			want = append(want, node+" lost 1 byte")
+			losses = append(losses, "lose power, names lost")
+		}
+		if !slices.Equal(added, want) || len(want) < 2 || !slices.Equal(c.calls[len(want):], losses) {
+			t.Fatalf("the event says %q, want %q; calls %q", added, want, c.calls)
+		}
+	}
+}
+
+
 // A disk that keeps what was not synced makes the step fail.
 func TestPowerLossThatIsNone(t *testing.T) {
 	c := newFake(locks.Single, 0)

@@ -73,7 +73,7 @@ func newKill(step Step) (Fault, error) {
 			return Nothing, each(targets, func(name string) error { return s.Crew.Kill(ctx, history.ParseParty(name).Number) })
 		}
 		s.Begin(targets, withRole(targets, step.Target)+" gone")
-		end := s.Cluster.Kill
+		end := killAll(s)
 		if names != "" {
 			end = losePower(s, names)
 		}
@@ -82,26 +82,39 @@ func newKill(step Step) (Fault, error) {
 	return f, nil
 }
 
-// losePower kills a node, and makes its disk forget what was not synced.
-func losePower(s Scene, names world.Names) func(ctx context.Context, node string) error {
-	return func(ctx context.Context, node string) error {
-		if err := s.Cluster.Kill(ctx, node); err != nil {
+// killAll kills nodes.
+func killAll(s Scene) func(ctx context.Context, nodes []string) error {
+	return func(ctx context.Context, nodes []string) error {
+		return each(nodes, func(node string) error { return s.Cluster.Kill(ctx, node) })
+	}
+}
+
+// losePower kills nodes, and makes their disks forget what was not synced. It tells the losses in the order of the nodes,
+// so that the same run has the same history.
+func losePower(s Scene, names world.Names) func(ctx context.Context, nodes []string) error {
+	return func(ctx context.Context, nodes []string) error {
+		if err := killAll(s)(ctx, nodes); err != nil {
 			return err
 		}
-		lost, err := s.Cluster.LosePower(ctx, node, names)
-		if err == nil && s.Add != nil {
-			s.Add(node + " " + lost)
+		for _, node := range nodes {
+			lost, err := s.Cluster.LosePower(ctx, node, names)
+			if err != nil {
+				return err
+			}
+			if s.Add != nil {
+				s.Add(node + " " + lost)
+			}
 		}
-		return err
+		return nil
 	}
 }
 
 // killNodes checks that killed nodes do not answer clients. If two faults killed a node, the last to be undone
 // decides whether its data is kept.
-func killNodes(ctx context.Context, s Scene, nodes []string, end func(ctx context.Context, node string) error, keepData bool) (Undo, error) {
+func killNodes(ctx context.Context, s Scene, nodes []string, end func(ctx context.Context, nodes []string) error, keepData bool) (Undo, error) {
 	cutShort := false
 	kill := func(ctx context.Context, nodes []string) error {
-		err := each(nodes, func(node string) error { return end(ctx, node) })
+		err := end(ctx, nodes)
 		cutShort = err != nil
 		return err
 	}
