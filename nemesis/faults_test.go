@@ -310,7 +310,6 @@ func TestNodesLosePowerTogether(t *testing.T) {
 	}
 }
 
-
 // A disk that keeps what was not synced makes the step fail.
 func TestPowerLossThatIsNone(t *testing.T) {
 	c := newFake(locks.Single, 0)
