@@ -164,8 +164,11 @@ func TestPythonGuestSleepsPastItsLease(t *testing.T) {
 	if err := process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Check(ctx, "1.1"); !errors.Is(err, ErrLost) {
-		t.Errorf("check: %v, want lost", err)
+	// The client counts its lease from the answer, so it ends a little later than at the server.
+	for err := one.Check(ctx, "1.1"); !errors.Is(err, ErrLost); err = one.Check(ctx, "1.1") {
+		if err != nil {
+			t.Fatalf("check: %v, want lost", err)
+		}
 	}
 	if err := one.Touch(ctx, "1.1"); err != nil {
 		t.Errorf("touch: %v, want ok", err)
