@@ -30,13 +30,20 @@ const unavailableMargin = 3 * time.Second
 // unavailable finds, for each key, the times in which no client was granted it for longer than its lease and the margin. The note
 // is about the first such time that is not judged, because its attempts ended with errors.
 func unavailable(l *ledger) (findings []Finding, note string) {
-	away := awayStretches(l)
+	away := merged(awayStretches(l))
+	concerns := map[int32][]stretch{} // of clients
 	for _, k := range l.Keys {
 		var taken []stretch
 		var tries, errors []attempt
 		for _, d := range k.All {
 			s := d.Session
-			apart := len(s.Keys) > 1 || concerned(l, s) // its client cannot expect to be granted this key
+			concern, known := concerns[s.Client]
+			if !known {
+				concern = concernedStretches(l, s.Client)
+				concerns[s.Client] = concern
+			}
+			dies := s.DiedAt >= 0 && s.DiedAt < s.Acquire.Return
+			apart := len(s.Keys) > 1 || dies || meets(concern, s.Acquire) // its client cannot expect to be granted this key
 			switch {
 			case d.Granted(), s.Acquire.Return < 0, s.Acquire.Outcome == history.Maybe && (apart || !expires(l, s)):
 				pos, _ := l.Free(d, l.LeaseOver(d))
@@ -47,10 +54,13 @@ func unavailable(l *ledger) (findings []Finding, note string) {
 				errors = append(errors, attemptOf(l, s))
 			}
 		}
-		for _, free := range between(append(taken, away...), len(l.h.Events)) {
-			if f, ok := ungranted(l, k.Name, tries, free); ok {
+		refused, ended := newWindow(tries), newWindow(slices.Concat(tries, errors))
+		for _, free := range between(merged(append(taken, away...)), len(l.h.Events)) {
+			f, found := ungranted(l, k.Name, refused.in(free), free)
+			if found {
 				findings = append(findings, f)
-			} else if f, ok := ungranted(l, k.Name, slices.Concat(tries, errors), free); ok && note == "" {
+			}
+			if f, silent := ungranted(l, k.Name, ended.in(free), free); silent && !found && note == "" {
 				note = fmt.Sprintf("not judged: no client was granted %q from %s to %s, but attempts ended with errors, which do not show that a server answered",
 					k.Name, secondsAt(l, f.Events[0]), secondsAt(l, f.Event))
 			}
@@ -75,14 +85,27 @@ type attempt struct {
 // stretch is the positions from From to before To.
 type stretch struct{ from, to int }
 
-// meets reports whether an operation was under way in one of the stretches.
-func meets(all []stretch, op history.Op) bool {
-	return slices.ContainsFunc(all, func(s stretch) bool { return s.from <= op.Return && op.Invoke < s.to })
+// merged sorts stretches and joins those that overlap.
+func merged(all []stretch) (joined []stretch) {
+	slices.SortFunc(all, func(a, b stretch) int { return a.from - b.from })
+	for _, s := range all {
+		if last := len(joined) - 1; last >= 0 && s.from <= joined[last].to {
+			joined[last].to = max(joined[last].to, s.to)
+		} else {
+			joined = append(joined, s)
+		}
+	}
+	return joined
 }
 
-// between returns the parts of a history of n events that no stretch covers.
+// meets reports whether an operation was under way in one of the stretches, which are merged.
+func meets(all []stretch, op history.Op) bool {
+	i, _ := slices.BinarySearchFunc(all, op.Invoke, func(s stretch, pos int) int { return s.to - (pos + 1) })
+	return i < len(all) && all[i].from <= op.Return
+}
+
+// between returns the parts of a history of n events that none of the stretches covers, which are merged.
 func between(all []stretch, n int) (free []stretch) {
-	slices.SortFunc(all, func(a, b stretch) int { return a.from - b.from })
 	from := 0
 	for _, s := range all {
 		if s.from > from {
@@ -96,6 +119,26 @@ func between(all []stretch, n int) (free []stretch) {
 	return free
 }
 
+// window finds the attempts in stretches that follow each other.
+type window struct {
+	later []attempt // that begin after the last stretch
+	open  []attempt // that had not ended before it
+}
+
+func newWindow(all []attempt) *window {
+	slices.SortFunc(all, func(a, b attempt) int { return a.Invoke - b.Invoke })
+	return &window{later: all}
+}
+
+// in returns the attempts that were under way in a stretch.
+func (w *window) in(s stretch) []attempt {
+	for len(w.later) > 0 && w.later[0].Invoke < s.to {
+		w.open, w.later = append(w.open, w.later[0]), w.later[1:]
+	}
+	w.open = slices.DeleteFunc(w.open, func(a attempt) bool { return a.Return < s.from })
+	return w.open
+}
+
 // takenFromHolder returns the position from which a session may hold its keys. A lease that the answer to a long acquire reports began no
 // earlier than its length before that answer.
 func takenFromHolder(l *ledger, d *hold.Hold) int {
@@ -106,11 +149,14 @@ func takenFromHolder(l *ledger, d *hold.Hold) int {
 	return op.Invoke
 }
 
-// concerned reports whether a fault named the client of a session during its acquire, or the client died then.
-func concerned(l *ledger, s *history.Session) bool {
-	return s.DiedAt >= 0 && s.DiedAt < s.Acquire.Return || slices.ContainsFunc(l.h.Faults, func(f history.Fault) bool {
-		return f.Began() && f.Strikes(s.Client) && f.Begins < s.Acquire.Return && (f.Healed < 0 || f.Healed > s.Acquire.Invoke)
-	})
+// concernedStretches returns the stretches in which faults named a client.
+func concernedStretches(l *ledger, client int32) (all []stretch) {
+	for i := range l.h.Faults {
+		if f := &l.h.Faults[i]; f.Began() && f.Strikes(client) {
+			all = append(all, stretch{f.Begins + 1, healedAt(l, f)})
+		}
+	}
+	return merged(all)
 }
 
 // awayStretches returns the stretches in which too many servers were down or out of reach, and all that follows a moment from which
@@ -205,26 +251,40 @@ func episodeEnd(l *ledger, pos int) int {
 // ungranted returns a finding for the first run of attempts for a key, in a stretch in which no client held it, that lasted too long:
 // from the first wait or refusal to the last refusal. A time in which no client asked ends a run.
 func ungranted(l *ledger, key string, tries []attempt, free stretch) (Finding, bool) {
-	var within []attempt
-	for _, a := range tries {
+	within := slices.Clone(tries)
+	for i := range within {
+		a := &within[i]
 		a.Invoke, a.Return = max(a.Invoke, free.from), min(a.Return, free.to-1) // its client is kept waiting in any part of it
 		a.from = min(max(a.from, a.Invoke), a.Return)
-		if a.Invoke <= a.Return {
-			within = append(within, a)
-		}
 	}
-	slices.SortFunc(within, func(a, b attempt) int { return a.Return - b.Return })
-	var run []attempt
+	slices.SortStableFunc(within, func(a, b attempt) int { return a.Return - b.Return })
+	var r refusals
 	for _, a := range within {
-		if len(run) > 0 && l.h.Events[a.Invoke].Time > l.h.Events[run[len(run)-1].Return].Time+unavailableMargin {
-			run = nil
+		if r.n > 0 && l.h.Events[a.Invoke].Time > l.h.Events[r.last.Return].Time+unavailableMargin {
+			r = refusals{}
 		}
-		run = append(run, a)
-		if f, ok := tooLong(l, key, run); ok {
+		r.add(a)
+		if f, ok := tooLong(l, key, r); ok {
 			return f, true
 		}
 	}
 	return Finding{}, false
+}
+
+// refusals are attempts that follow each other.
+type refusals struct {
+	n     int
+	begin int           // the first position at which the lock kept a client waiting
+	ttl   time.Duration // the longest
+	last  attempt
+}
+
+func (r *refusals) add(a attempt) {
+	if r.n == 0 {
+		r.begin = a.from
+	}
+	r.n++
+	r.begin, r.ttl, r.last = min(r.begin, a.from), max(r.ttl, a.ttl), a
 }
 
 // attemptOf returns the attempt of a session. The lock keeps a client waiting for as long as it asked to wait. An attempt that lasts
@@ -238,24 +298,15 @@ func attemptOf(l *ledger, s *history.Session) attempt {
 }
 
 // tooLong returns a finding if a run of attempts lasted longer than a lease and the margin.
-func tooLong(l *ledger, key string, run []attempt) (Finding, bool) {
-	begin, end, lease := len(l.h.Events), run[len(run)-1].Return, l.h.Header.Lease
-	for _, op := range run {
-		begin = min(begin, op.from)
-	}
-	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; len(run) < refusalsMin || lasted <= lease+unavailableMargin {
-		return Finding{}, false
-	}
-	for _, op := range run {
-		lease = max(lease, op.ttl)
-	}
-	if lease == 0 || l.h.Events[end].Time-l.h.Events[begin].Time <= lease+unavailableMargin {
+func tooLong(l *ledger, key string, r refusals) (Finding, bool) {
+	begin, end, lease := r.begin, r.last.Return, max(l.h.Header.Lease, r.ttl)
+	if lasted := l.h.Events[end].Time - l.h.Events[begin].Time; r.n < refusalsMin || lease == 0 || lasted <= lease+unavailableMargin {
 		return Finding{}, false
 	}
 	return Finding{
 		Rule: ruleUnavailable, Key: key, Event: end,
 		Text: fmt.Sprintf("no client was granted %q from %s to %s, which is longer than its lease of %v and %v more, although %s: %d attempts were refused, the last one with: %s",
-			key, secondsAt(l, begin), secondsAt(l, end), lease, unavailableMargin, allowedText(l, begin, end), len(run), run[len(run)-1].answer),
+			key, secondsAt(l, begin), secondsAt(l, end), lease, unavailableMargin, allowedText(l, begin, end), r.n, r.last.answer),
 		Events: []int{begin, end},
 	}, true
 }

@@ -1,6 +1,8 @@
 package hold
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"lockbench/internal/history"
@@ -23,7 +25,9 @@ const resent = 200 * time.Millisecond
 func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 	asked, latest := b.time(op.Invoke), b.time(op.Return)
 	since := Never
-	for _, f := range b.holdingUp(client) {
+	all := b.holdingUp(client)
+	first, _ := slices.BinarySearchFunc(all, asked, func(f heldUp, at time.Duration) int { return cmp.Compare(f.reach, at) })
+	for _, f := range all[first:] {
 		if f.began > latest {
 			break
 		}
@@ -36,8 +40,9 @@ func (b *Book) latestEffect(client int32, op history.Op) time.Duration {
 	return latest
 }
 
-// heldUp is an interval in which a fault may have held up the requests of a client.
-type heldUp struct{ began, healed time.Duration }
+// heldUp is an interval in which a fault may have held up the requests of a client. A request that was sent during it, or
+// during an earlier one, takes effect by reach.
+type heldUp struct{ began, healed, reach time.Duration }
 
 // holdingUp returns these intervals of a client in the order of their begins.
 func (b *Book) holdingUp(client int32) []heldUp {
@@ -49,9 +54,13 @@ func (b *Book) holdingUp(client int32) []heldUp {
 		if !f.HoldsUp(client) {
 			continue
 		}
-		span := heldUp{b.time(f.Begins), Never}
+		span := heldUp{began: b.time(f.Begins), healed: Never}
 		if f.Healed >= 0 {
 			span.healed = b.time(f.Healed)
+		}
+		span.reach = Later(Later(span.healed, span.healed-span.began), resent)
+		if len(all) > 0 {
+			span.reach = max(span.reach, all[len(all)-1].reach)
 		}
 		all = append(all, span)
 	}
