@@ -140,10 +140,10 @@ determinism: ### each seed gives the same history, in other processes and as mod
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -timeout 3h -count 1 -v -run '^(TestWholeSimulationAsAModule|TestModuleDeterminism)$$' ./internal/virtual/child/
 	LOCKBENCH_SEEDS=$(MODULE_SEEDS) go test -C more -timeout 3h -count 1 -v -run '^TestModulesReplay$$' ./libraries/
 
-bench: ### speed of checker, simulation and recorder against the goals (PART=cost FLAGS='-case renewals' for less)
-	go test -run '^$$' -bench '^BenchmarkChecker$$$(if $(PART),/^$(PART)$$)' -benchtime 1x -timeout 3h ./checker/bench/ $(FLAGS)
-	$(if $(PART),,@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/virtual/sim/ || exit 1; done)
-	$(if $(PART),,go test -run '^$$' -bench 'RecordOperation|RecordedLoop' -benchtime 1x -timeout 20m ./internal/history/)
+bench: ### speed of checker, simulation and recorder (CASE=renewals for one case of the checker)
+	go test -run '^$$' -bench '^BenchmarkJudge$$$(if $(CASE),/^$(CASE)$$)' -benchtime 1x -timeout 1h ./checker/bench/ $(FLAGS)
+	$(if $(CASE),,@for n in 5 30 100; do GOGC=800 go test -run '^$$' -bench "^BenchmarkSim$$/^clients=$$n$$" -benchtime 1x ./internal/virtual/sim/ || exit 1; done)
+	$(if $(CASE),,go test -run '^$$' -bench 'RecordOperation|RecordedLoop' -benchtime 1x -timeout 20m ./internal/history/)
 
 clean: ## remove what was built; results stay
 	rm -rf build

@@ -1,143 +1,129 @@
-// Package bench measures how fast histories are judged and compares the results with goals. `make bench` runs it;
+//go:build unix
+
+// Package bench measures how the time to read and to judge a history grows with its length. `make bench` runs it;
 // `go test` only checks the measured histories.
-//
-// Each [Row] has a goal. If a goal is a ratio, both sides are measured in the same run. Ratios to porcupine use the same
-// history, and porcupine in its best form: one search for each lock. Work that may need unlimited time or memory runs in
-// a separate process with limits. If it exceeds a limit, the table has the limit and says so.
-//
-// Times are the best of several runs with memory already allocated ("warm"), because these are repeatable. The cost of the
-// first run ("cold") is next to them. Ratios to porcupine compare wall-clock times. Other rows have processor time where
-// the system reports it.
 package bench
 
 import (
-	"context"
+	"bytes"
 	"flag"
-	"fmt"
-	"os"
-	"os/exec"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"lockbench/checker"
+	"lockbench/internal/history"
 )
 
-var (
-	seedFlag  = flag.Uint64("seed", 7, "from which the histories are made")
-	caseFlag  = flag.String("case", "", "of cost and million only the cases whose names match")
-	update    = flag.Bool("update", false, "write what was measured into docs/contributing/bench.md")
-	limitFlag = flag.Duration("limit", time.Minute, "how long porcupine may take for a history, and a checker of the time that is computed")
-)
+var eventsFlag = flag.Int("events", 100_000, "the length of the longer history")
 
-// roleVariable is the environment variable with the role of a process that a benchmark starts.
-const roleVariable = "LOCKBENCH_BENCH_CHILD"
+// growthGoal is the largest factor of the time for ten times the history. n log n reaches 12 on an idle machine and 20 on a
+// busy one, and a square 100.
+const growthGoal = 30
 
-func TestMain(m *testing.M) {
-	var serve func() error
-	switch os.Getenv(roleVariable) {
-	case "":
-		goleak.VerifyTestMain(m)
-		return
-	case "porcupine":
-		serve = func() error { return servePorcupine(os.Stdin, os.Stdout) }
-	case "cost":
-		serve = func() error { return serveCost(os.Stdin, os.Stdout) }
-	}
-	if err := serve(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
+// worthTelling is the least time for which growth is computed.
+const worthTelling = 2 * time.Millisecond
 
-// child returns the command that runs this program in a role.
-func child(ctx context.Context, role string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"="+role)
-	return cmd
-}
-
-// Options are the settings of a run.
-type Options struct {
-	Quick bool // a tenth of everything, for a quick result
-	Seed  uint64
-	Limit time.Duration // for porcupine on a history, and for a checker
-}
-
-// scale returns the number of operations to use instead of n.
-func (o Options) scale(n int) int {
-	if o.Quick {
-		return n / 10
-	}
-	return n
-}
-
-func (o Options) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, format+"\n", args...)
-}
-
-// BenchmarkChecker measures all rows, prints the table, and fails if a goal is missed.
+// BenchmarkJudge reads and judges each case in two lengths, and fails if the time grows faster than sorting. The shorter
+// history is judged ten times from copies, because one that fits into the caches of the processor is judged faster.
 //
-//	go test -run '^$' -bench '^BenchmarkChecker$' -benchtime 1x -timeout 2h ./checker/bench
-//	go test ... -bench '^BenchmarkChecker$/^cost$' -short ./checker/bench -limit 10s          one part, a tenth of it
-func BenchmarkChecker(b *testing.B) {
-	o := Options{Quick: testing.Short(), Seed: *seedFlag, Limit: *limitFlag}
-	var all []Row
-	for _, part := range []struct {
-		name string
-		rows func(context.Context, Options) ([]Row, error)
-	}{
-		{"porcupine", ratios},
-		{"reading", reading},
-		{"cost", costRows},
-		{"million", millions},
-	} {
-		b.Run(part.name, func(b *testing.B) {
-			var rows []Row
+//	go test -run '^$' -bench . -benchtime 1x ./checker/bench
+//	go test -run '^$' -bench 'Judge/renewals$' -benchtime 1x -cpuprofile cpu.out ./checker/bench
+//	go test -run '^$' -bench 'Judge/run$' -benchtime 1x -benchmem ./checker/bench -events 1000000
+func BenchmarkJudge(b *testing.B) {
+	for _, c := range cases() {
+		b.Run(c.name, func(b *testing.B) {
+			const copies = 10
+			small, large := lines(b, c, *eventsFlag/copies), lines(b, c, *eventsFlag)
+			var read, judged, readSmall, judgedSmall time.Duration
 			for b.Loop() {
-				var err error
-				if rows, err = part.rows(b.Context(), o); err != nil {
-					b.Fatal(err)
+				least(&readSmall, &judgedSmall, b, small, copies)
+				least(&read, &judged, b, large, 1)
+			}
+			for what, times := range map[string][2]time.Duration{"read": {readSmall, read}, "judge": {judgedSmall, judged}} {
+				growth := copies * times[1].Seconds() / times[0].Seconds()
+				b.ReportMetric(growth, what+"-growth")
+				b.ReportMetric(float64(times[1].Nanoseconds())/float64(*eventsFlag), what+"-ns/event")
+				if growth > growthGoal && times[1] > worthTelling {
+					b.Errorf("%s, %s: ten times the history takes %.1f times as long, goal %d", c.what, what, growth, growthGoal)
 				}
 			}
-			missed := 0
-			for _, r := range rows {
-				if r.short() {
-					missed++
-					b.Errorf("%s: %s, goal %s", r.What, r.Reached, r.Goal)
-				}
-			}
-			b.ReportMetric(float64(missed), "missed")
-			all = append(all, rows...)
 		})
 	}
-	if len(all) == 0 {
-		return // no row was requested
-	}
-	var table strings.Builder
-	fmt.Fprintf(&table, "\n%s\n\n", machine())
-	if err := printRows(&table, all); err != nil {
-		b.Fatal(err)
-	}
-	fmt.Print(table.String())
-	if *update {
-		if err := writePage(table.String()); err != nil {
-			b.Fatal(err)
+}
+
+// least reads and judges copies of a history, three times, and sets the least times of all copies so far.
+func least(read, judged *time.Duration, b *testing.B, text []byte, copies int) {
+	for range 3 {
+		all := make([]*history.History, copies)
+		begin := used(b)
+		for i := range all {
+			var err error
+			if all[i], err = history.Read(bytes.NewReader(text)); err != nil {
+				b.Fatal(err)
+			}
 		}
+		between := used(b)
+		for _, h := range all {
+			checker.Judge(h, checker.Options{})
+		}
+		set(read, between-begin)
+		set(judged, used(b)-between)
 	}
 }
 
-// writePage writes the table into docs/contributing/bench.md.
-func writePage(table string) error {
-	const page, begins, ends = "../../docs/contributing/bench.md", "<!-- measured -->\n", "<!-- /measured -->"
-	text, err := os.ReadFile(page)
+// used returns the processor time of this process, which other load on the machine disturbs less than the time of day.
+func used(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func set(least *time.Duration, took time.Duration) {
+	if *least == 0 || took < *least {
+		*least = took
+	}
+}
+
+func lines(t testing.TB, c Case, n int) []byte {
+	t.Helper()
+	text, err := c.history(n)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(text), begins)
-	_, after, ended := strings.Cut(rest, ends)
-	if !found || !ended {
-		return fmt.Errorf("%s has no place for the table", page)
+	return text
+}
+
+// The measured histories are well-formed, have their stated length, and get their intended verdict.
+func TestCasesAreJudged(t *testing.T) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range []int{1200, 2400} {
+				h, err := history.Read(bytes.NewReader(lines(t, c, n)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if much := len(h.Events) + len(h.Sessions[0].Keys) + mentioned(h); much < n*3/4 || much > n*3/2 {
+					t.Errorf("%d events: got %d events, keys and names", n, much)
+				}
+				r := checker.Judge(h, checker.Options{})
+				if r.Verdict != c.verdict || r.Broken() != "" {
+					first, _ := r.First()
+					t.Errorf("%d events: got %s, want %s: %s %s %s", n, r.Verdict, c.verdict, first.Text, r.Why(), r.Broken())
+				}
+			}
+		})
 	}
-	return os.WriteFile(page, []byte(before+begins+table+"\n"+ends+after), 0o644)
+}
+
+// mentioned returns the number of remaining names in the facts of probes.
+func mentioned(h *history.History) (n int) {
+	for _, pos := range h.Probes {
+		if left := h.Events[pos].Facts.Left; left != nil {
+			n += len(left.Names)
+		}
+	}
+	return n
 }

@@ -91,6 +91,7 @@ func expired(s *script, n int) {
 func pauses(s *script, n int) {
 	s.header.Bounds = &history.Bounds{Bites: 1}
 	for i := range n / 8 {
+		s.now += time.Second // or each pause would hold up the requests of all later ones
 		e := s.take(0, id(i), "a", 0)
 		e.Renewed, e.Lease = true, ttl
 		for _, phase := range []string{history.Begins, history.Bites, history.Heals, history.Healed} {
