@@ -115,37 +115,55 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestKilledWithDisks kills runs at random times whose servers are on mounted disks. LOCKBENCH_LONG=1 kills twenty runs instead
-// of two.
+// TestKilledWithDisks kills runs at random times whose servers are on mounted disks. LOCKBENCH_LONG=1 kills twenty runs in each world
+// instead of two.
 func TestKilledWithDisks(t *testing.T) {
-	trialtest.LocalWorld(t) // or skip
-	needs.OrSkip(t, "fuse", unsynced.Ready())
 	moments := 2
 	if os.Getenv("LOCKBENCH_LONG") != "" {
 		moments = 20
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	mounted := 0
-	for i := range moments {
-		more := time.Duration(rng.Int64N(int64(8 * time.Second)))
-		var due <-chan time.Time
-		mounted += killed{world: "local", scenario: "power-loss", locks: []string{"set-nx", "redlock"}, seed: i + 1}.run(t, nil, func(out string) bool {
-			// The first run is killed when its servers have run, the others at any time.
-			if due == nil && (i > 0 || len(must(filepath.Glob(filepath.Join(out, "*", "*", "*", "history.jsonl")))) > 0) {
-				due = time.After(more)
+	for _, world := range []string{"local", "docker"} {
+		t.Run(world, func(t *testing.T) {
+			var api client.APIClient
+			if world == "local" {
+				trialtest.LocalWorld(t) // or skip
+				needs.OrSkip(t, "fuse", unsynced.Ready())
+			} else {
+				api = daemon(t)
+				needs.OrSkip(t, "mount", unsynced.ReadyIn())
 			}
-			select {
-			case <-due:
-				return true
-			default:
-				return false
+			rng := rand.New(rand.NewPCG(1, 2))
+			mounted := 0
+			for i := range moments {
+				more := time.Duration(rng.Int64N(int64(8 * time.Second)))
+				var due <-chan time.Time
+				mounted += killed{world: world, scenario: "power-loss", locks: []string{"set-nx", "redlock"}, seed: i + 1}.run(t, api, func(out string) bool {
+					// The first run is killed when its servers have run, the others at any time.
+					if due == nil && (i > 0 || len(must(filepath.Glob(filepath.Join(out, "*", "*", "*", "history.jsonl")))) > 0) {
+						due = time.After(more)
+					}
+					select {
+					case <-due:
+						return true
+					default:
+						return false
+					}
+				})
 			}
+			if mounted == 0 {
+				t.Error("no run had a disk when it was killed")
+			}
+			t.Logf("%d disks were mounted when %d runs were killed", mounted, moments)
 		})
 	}
-	if mounted == 0 {
-		t.Error("no run had a disk when it was killed")
+}
+
+// disksInContainers returns the number of containers that have a disk, by the folder of their cluster, because only they see it.
+func disksInContainers(folder string) (n int) {
+	for _, path := range must(filepath.Glob(filepath.Join(folder, "*", "machines"))) {
+		n += strings.Count(string(must(os.ReadFile(path))), "\n")
 	}
-	t.Logf("%d disks were mounted when %d runs were killed", mounted, moments)
+	return n
 }
 
 // disksBelow returns the disks that are mounted below a folder.
@@ -229,7 +247,7 @@ func (k killed) run(t *testing.T, api client.APIClient, due func(out string) boo
 	}
 	children := descendants(t, harness.Process.Pid)
 	containers := len(owned(t, api)) - len(before)
-	disks = len(disksBelow(tmp))
+	disks = len(disksBelow(tmp)) + disksInContainers(tmp)
 	if err := harness.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,13 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.AddLeader(netip.AddrPort{}); err != nil {
 		return err
 	}
-	return c.Form(ctx)
+	if err := c.Form(ctx); err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		n.settle()
+	}
+	return nil
 }
 
 // reachedDirectly reports whether this machine reaches a container at its own address. Behind a tunnel another

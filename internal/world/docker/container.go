@@ -85,6 +85,10 @@ func (n *node) create(ctx context.Context) (err error) {
 
 // Write writes files into the container, whether it runs or not.
 func (n *node) Write(ctx context.Context, files map[string]string) error {
+	files, err := n.writeOnDisk(ctx, files)
+	if err != nil || len(files) == 0 {
+		return err
+	}
 	content, err := archive(files)
 	if err == nil {
 		_, err = n.cluster.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: "/", Content: content})
@@ -116,6 +120,9 @@ func (n *node) boot(ctx context.Context) error {
 	n.published = netip.AddrPortFrom(loopback, port.Num())
 	if n.shell, err = openShell(ctx, n.cluster.api, n.id()); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
+	}
+	if n.cluster.Spec.Unsynced {
+		return n.mount(ctx)
 	}
 	return nil
 }
@@ -162,6 +169,7 @@ func (n *node) End(ctx context.Context) error {
 	if n.container == nil {
 		return nil
 	}
+	closeErr := n.closeDisk(ctx)
 	if n.shell != nil {
 		n.shell.close(errors.New("the cluster has ended"))
 	}
@@ -171,7 +179,7 @@ func (n *node) End(ctx context.Context) error {
 	}
 	n.cluster.joining.Lock()
 	defer n.cluster.joining.Unlock()
-	return removeContainer(ctx, n.cluster.api, n.id())
+	return errors.Join(closeErr, removeContainer(ctx, n.cluster.api, n.id()))
 }
 
 // copyLog copies the container's log.

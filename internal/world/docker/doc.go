@@ -42,6 +42,7 @@ import (
 	"lockbench/internal/world"
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/shim"
+	"lockbench/internal/world/unsynced"
 )
 
 // Options configure a docker world. The zero value is valid.
@@ -139,8 +140,11 @@ func (w *World) About() string {
 func (w *World) Sketch(s world.Spec) world.Sketch {
 	sketch := world.NewSketch(s)
 	sketch.Lacks = func(a world.Action) error {
-		if a.Kind == world.Unpowered {
-			return world.Sparing("containers keep their data on the disk of the machine; use --world local")
+		if a.Kind != world.Unpowered {
+			return nil
+		}
+		if err := unsynced.ReadyIn(); err != nil {
+			return world.Sparing(err.Error())
 		}
 		return nil
 	}

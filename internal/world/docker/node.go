@@ -19,6 +19,7 @@ import (
 	"lockbench/internal/service"
 	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
+	"lockbench/internal/world/unsynced"
 )
 
 // node is the container that is the machine of one server. Its data may be wiped; its configuration stays, with
@@ -32,6 +33,8 @@ type node struct {
 	cluster   *Cluster
 	announced netip.AddrPort // of its container
 	log       *process.Log
+	data      string         // the directory of its data
+	disk      *unsynced.Disk // on which that is, if it is to forget what was not synced; else nil
 
 	container testcontainers.Container // nil: not created
 	published netip.AddrPort           // on this machine
@@ -46,13 +49,16 @@ var _ cluster.ClockSetter = (*node)(nil)
 
 // addNode creates the machine of the k-th node, without its container.
 func (c *Cluster) addNode(n service.Node, k int) (err error) {
-	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort)}
+	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort), data: dataDir}
+	if c.Spec.Unsynced {
+		node.data = diskDir + "/data"
+	}
 	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
 	place := c.PlaceFor(n)
 	place.Port, place.Announced = serverPort, node.announced
-	place.Config, place.Data = folder, dataDir
+	place.Config, place.Data = folder, node.data
 	c.nodes = append(c.nodes, node)
 	c.Called[node.announced.String()] = n.Name
 	c.Add(n, node, &place)
@@ -66,24 +72,25 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	}
 	script := ""
 	if !keepData || !n.seeded {
-		wipe := "rm -rf " + dataDir + "\nmkdir -p " + dataDir + "\n"
+		wipe := "rm -rf " + n.data + "\nmkdir -p " + n.data + "\n"
 		if n.cluster.seed != nil {
-			wipe += "cp -a " + seedDir + "/. " + dataDir + "\n"
+			wipe += "cp -a " + seedDir + "/. " + n.data + "\n"
 		}
 		if _, err := n.run(ctx, wipe); err != nil {
 			return fmt.Errorf("make the data of %s: %w", n.Name, err)
 		}
-		if lost := p.In(dataDir); len(lost) > 0 {
+		if lost := p.In(n.data); len(lost) > 0 {
 			if err := n.Write(ctx, lost); err != nil {
 				return err
 			}
 		}
+		n.settle()
 	}
 	as := n.cluster.as()
 	if as != "" {
-		script += "chown -R " + ordinary + ":" + ordinary + " " + dataDir + "\n"
+		script += "chown -R " + ordinary + ":" + ordinary + " " + n.data + "\n"
 	}
-	script += "cd " + dataDir + "\n"
+	script += "cd " + n.data + "\n"
 	// It writes to the container's log, and becomes a child of the container's first process when the shell ends
 	// after printing the PID.
 	script += n.clockEnv() + as + quoted(n.cluster.command(p.Args))

@@ -1,7 +1,8 @@
 # cleaner.sh DIR: waits for the end of its standard input, then unmounts the disks in a cluster's directory, and removes
 # the directory and the System V shared memory of its killed PostgreSQL servers. DIR/servers has their PIDs. The PIDs of
 # initdb are not in it; its postmaster.pid has the key and number of the segment. Servers that are
-# being killed may still write and be attached, so it repeats.
+# being killed may still write and be attached, so it repeats. DIR/machines has the PIDs of containers with disks, which
+# only they see.
 trap '' INT TERM HUP
 
 # ended succeeds if lockbench was killed and does not go: one of its threads waits for a disk that lockbench itself
@@ -17,7 +18,14 @@ exec 4<&0
 cat <&4 >/dev/null 3<&- 4<&- &
 cat=$!
 while sleep 2; do
-	if ended; then kill -KILL $cat; fi
+	if ended; then
+		while read -r pid; do
+			awk '/ - fuse\.lockbench / {sub(".*:", "", $3); print $3}' "/proc/$pid/mountinfo"
+		done <"$1/machines" | while read -r number; do
+			echo 1 >"/sys/fs/fuse/connections/$number/abort"
+		done
+		kill -KILL $cat
+	fi
 done 2>/dev/null >&2 3<&- 4<&- &
 watch=$!
 wait $cat

@@ -19,7 +19,11 @@ type Dir struct {
 	cleaner *Cleaner
 }
 
-const serversFile = "servers" // PIDs, for the cleaner
+// Files with PIDs, for the cleaner.
+const (
+	serversFile  = "servers"
+	machinesFile = "machines"
+)
 
 // NewDir creates a directory for a world.
 func NewDir(world string) (*Dir, error) {
@@ -40,10 +44,15 @@ func NewDir(world string) (*Dir, error) {
 
 // NoteServer records the PID of a server, whose shared memory is removed together with the
 // directory.
-func (d *Dir) NoteServer(p *Process) error {
-	f, err := os.OpenFile(filepath.Join(d.Path, serversFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+func (d *Dir) NoteServer(p *Process) error { return d.note(serversFile, p.pid) }
+
+// NoteMachine records the PID of a container, in which this process serves a disk.
+func (d *Dir) NoteMachine(pid int) error { return d.note(machinesFile, pid) }
+
+func (d *Dir) note(name string, pid int) error {
+	f, err := os.OpenFile(filepath.Join(d.Path, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err == nil {
-		_, err = fmt.Fprintln(f, p.pid)
+		_, err = fmt.Fprintln(f, pid)
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {

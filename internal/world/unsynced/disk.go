@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,10 @@ import (
 
 // Disk is a mounted file system that forgets.
 type Disk struct {
-	folder string // where it is mounted
-	others bool   // other users may use it
+	point  string   // where it is mounted, in its namespace of mounts
+	folder string   // the same as this process finds it
+	space  *os.File // the namespace; nil: that of this process
+	others bool     // other users may use it
 	tree   *tree
 	losses int // so far
 
@@ -33,11 +36,53 @@ type Disk struct {
 // Mount mounts a new and empty disk at a folder. The contents of its files are in the folder objects, which must
 // exist. Others says whether other users than the current one may use it.
 func Mount(folder, objects string, others bool) (*Disk, error) {
-	d := &Disk{folder: folder, others: others, tree: newTree(objects, uint32(os.Geteuid()), uint32(os.Getegid()))}
+	d := &Disk{point: folder, folder: folder, others: others, tree: ownTree(objects)}
 	if err := d.mount(); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// MountIn is Mount at a folder as a process of a container sees it, for all users there. The machine does not see the
+// mount, and it ends with the container at the latest.
+func MountIn(pid int, folder, objects string) (*Disk, error) {
+	if err := ReadyIn(); err != nil {
+		return nil, err
+	}
+	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	if err != nil {
+		return nil, fmt.Errorf("find the mounts of a container: %w", err)
+	}
+	d := &Disk{point: folder, folder: fmt.Sprintf("/proc/%d/root%s", pid, folder), space: space, others: true, tree: ownTree(objects)}
+	if err := d.mount(); err != nil {
+		return nil, errors.Join(err, space.Close())
+	}
+	return d, nil
+}
+
+func ownTree(objects string) *tree {
+	return newTree(objects, uint32(os.Geteuid()), uint32(os.Getegid()))
+}
+
+// inSpace calls f in the namespace of the mount.
+func (d *Disk) inSpace(f func() error) error {
+	if d.space == nil {
+		return f()
+	}
+	done := make(chan error, 1)
+	go func() {
+		// Never unlocked, so that the thread ends with this goroutine and nothing else runs in the namespace.
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_FS) // threads that share a root cannot change their namespace
+		if err == nil {
+			err = unix.Setns(int(d.space.Fd()), unix.CLONE_NEWNS)
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // mount mounts the tree.
@@ -81,7 +126,10 @@ func (d *Disk) mountDirectly() (fd int, err error) {
 	if d.others {
 		options += ",allow_other"
 	}
-	if err := unix.Mount("lockbench", d.folder, "fuse.lockbench", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+	err = d.inSpace(func() error {
+		return unix.Mount("lockbench", d.point, "fuse.lockbench", unix.MS_NOSUID|unix.MS_NODEV, options)
+	})
+	if err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}
@@ -103,11 +151,13 @@ func dropPoll(folder string) error {
 // unmount ends the mount. The kernel writes its dirty pages first. A mount that a process still uses is detached.
 func (d *Disk) unmount() error {
 	if mayMount() {
-		err := unix.Unmount(d.folder, 0)
-		if errors.Is(err, unix.EBUSY) {
-			err = unix.Unmount(d.folder, unix.MNT_DETACH)
-		}
-		return err
+		return d.inSpace(func() error {
+			err := unix.Unmount(d.point, 0)
+			if errors.Is(err, unix.EBUSY) {
+				err = unix.Unmount(d.point, unix.MNT_DETACH)
+			}
+			return err
+		})
 	}
 	if exec.Command("fusermount3", "-u", d.folder).Run() == nil {
 		return nil
@@ -148,6 +198,9 @@ func (d *Disk) Close() error {
 	defer d.mu.Unlock()
 	err := d.unmount()
 	d.now.lose()
+	if d.space != nil {
+		_ = d.space.Close()
+	}
 	if errors.Is(err, unix.EINVAL) {
 		return nil // it is not mounted
 	}
@@ -162,6 +215,14 @@ func mayMount() bool { return os.Geteuid() == 0 }
 
 // Ready returns why a disk cannot be mounted on this machine, and what to install.
 func Ready() error { return ready("/dev/fuse", exec.LookPath) }
+
+// ReadyIn returns why a disk cannot be mounted in a container of this machine, and what to do.
+func ReadyIn() error {
+	if !mayMount() {
+		return errors.New("power loss in containers needs the right to mount there: run lockbench as root, or use --world local")
+	}
+	return Ready()
+}
 
 func ready(device string, look func(string) (string, error)) error {
 	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)
