@@ -120,21 +120,26 @@ func told(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	table, err := c.Table()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var b strings.Builder
-	for _, w := range c.Worlds {
-		for _, r := range w.Rows {
-			fmt.Fprintf(&b, "%s %s: asked %d, not run %q, odd %d, rates %v\n", w.World, r.Scenario, r.Asked, r.NotRun, len(r.Odd), r.Rates)
-			for _, x := range r.Runs {
-				fmt.Fprintf(&b, "  seed %d broke %v\n", x.Seed, x.Broke)
+	for _, r := range table.Rows {
+		fmt.Fprintf(&b, "%s %s: asked %d, not run %q, odd %d, rates %v\n", r.World.World, r.Scenario, r.Asked, r.NotRun(), len(r.Odd), r.Rates)
+		for _, x := range r.Runs {
+			fmt.Fprintf(&b, "  seed %d\n", x.Seed)
+			for l := range x.Result.All() {
+				fmt.Fprintf(&b, "    %s %s\n", l.Lock, l.Found())
 			}
-			for _, l := range r.Result.Locks {
-				figures, err := json.Marshal(struct{ Episodes, Violating, OK, Writes, Lost, Faults any }{
-					l.Episodes, l.ViolatingEpisodes, l.Acquires, l.Writes, l.LostUpdates, l.LatencyMS})
-				if err != nil {
-					t.Fatal(err)
-				}
-				fmt.Fprintf(&b, "  %s %s %s\n", l.Lock, l.Found(), figures)
+		}
+		for l := range r.Result.All() {
+			figures, err := json.Marshal(struct{ Episodes, Violating, OK, Writes, Lost, Faults any }{
+				l.Episodes, l.ViolatingEpisodes, l.Acquires, l.Writes, l.LostUpdates, l.LatencyMS})
+			if err != nil {
+				t.Fatal(err)
 			}
+			fmt.Fprintf(&b, "  %s %s %s\n", l.Lock, l.Found(), figures)
 		}
 	}
 	return b.String()

@@ -67,7 +67,7 @@ func keep(c *cobra.Command, args []string, kept string) error {
 	if err != nil {
 		return err
 	}
-	if err := night.Write(c.OutOrStdout()); err != nil {
+	if err := night.Summary(c.OutOrStdout()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(c.OutOrStdout(), "Figures of all nights: %s\n", filepath.Join(kept, campaign.NightsFile))

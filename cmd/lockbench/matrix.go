@@ -187,14 +187,12 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	}
 	say(line)
 	say("continue after an interruption with: " + m.Resume())
-	failed := m.Run(c.Context(), campaign.Work{
-		Chosen: chosen, Worlds: runners, Budget: f.budget, Say: say,
-	})
+	t, failed := m.Run(c.Context(), campaign.Work{Worlds: runners, Budget: f.budget, Say: say})
 	if m.Shard.N == 0 || failed != nil {
-		return endCampaign(c, m, failed)
+		return endCampaign(c, t, failed)
 	}
-	say(m.Counts())
-	code := m.ShardExitCode()
+	say(t.Counts())
+	code := t.ShardExitCode()
 	if code == report.ExitExpected {
 		say("this shard is done; lockbench merge combines the results")
 	} else {
@@ -360,8 +358,11 @@ func shardOf(text string) (shard.Shard, error) {
 	return s, nil
 }
 
-// endCampaign prints the result of a campaign, also if a part failed.
-func endCampaign(c *cobra.Command, m *campaign.Campaign, failed error) error {
+// endCampaign prints the result of a campaign, also if a part failed. There is no table if the results cannot be read.
+func endCampaign(c *cobra.Command, m *campaign.Table, failed error) error {
+	if m == nil {
+		return failed
+	}
 	say := sayTo(c.OutOrStdout())
 	say("")
 	for _, line := range m.Screen(report.TerminalWidth(c.OutOrStdout())) {

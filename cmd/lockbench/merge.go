@@ -63,7 +63,7 @@ func mergeCampaigns(c *cobra.Command, dirs []string, out string) error {
 		return usagef("merge of a matrix wants --out DIR, a new folder")
 	}
 	say := sayTo(c.OutOrStdout())
-	sum, missing, err := campaign.Merge(out, dirs, nil)
+	sum, missing, err := campaign.Merge(out, dirs)
 	if err != nil {
 		return err
 	}

@@ -47,10 +47,14 @@ func rewrite(dir string) (path string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if err := c.Gone(); err != nil {
-			return "", fmt.Errorf("%w\nlockbench: to do these runs again: %s", err, c.Resume())
+		t, err := c.Table()
+		if err != nil {
+			return "", err
 		}
-		return c.Page(), c.Finish(nil)
+		if err := t.Gone(); err != nil {
+			return "", err
+		}
+		return t.Page(), t.Write()
 	}
 	b, err := report.Load(dir)
 	if err != nil {

@@ -1,25 +1,25 @@
-// Package campaign runs many combinations of worlds, scenarios, locks and seeds, and shows their results side by side.
+// Package campaign does many runs, of several worlds, scenarios, locks and seeds, and shows their results in one table.
 //
-// Each run of a campaign is an ordinary run with an ordinary results folder. These folders are the only state of a
-// campaign: a run is complete if its folder has a result.json. So an interrupted campaign, also after kill -9, continues
-// where it stopped, and shards from several machines are merged by copying folders.
+// campaign.json has the plan: the settings of the user, and how many runs each scenario has in each world. Results are only
+// in the folders of the runs, which are ordinary runs. A run is done if its folder has a result.json.
 //
 //	results/matrix/<stamp>-<seed>/   or results/matrix/<name of the file>/[<I>-of-<N>/]
-//	    campaign.json                  the settings and the results
+//	    campaign.json                  the plan
 //	    report.html summary.md junit.xml
 //	    <world>/<scenario>/<stamp>-<seed>/   a run; the stamp distinguishes attempts
 //
-// A row is a scenario in a world with its runs, one for each seed. Each run is compared with the verdicts that its
-// scenario expects. A rate is judged over all episodes of all seeds.
+// [Campaign.Run] does the runs that are missing. So an interrupted campaign, also after kill -9, continues where it
+// stopped, and shards from several machines are merged by copying folders. [Campaign.Table] is a function of the folders
+// of the runs. The page, the screen, comparisons, merged shards and published results are views of it.
 package campaign
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,8 +40,8 @@ const File = report.CampaignFile
 // Folder is the name of the folder of campaigns in a results folder.
 const Folder = "matrix"
 
-// Schema is the version of campaign.json. Fields are added and never renamed.
-const Schema = 1
+// Schema is the version of campaign.json. Version 1 also had results.
+const Schema = 2
 
 // Settings are the choices of the user. They are on disk before the first run.
 type Settings struct {
@@ -64,32 +64,26 @@ type Settings struct {
 	Again   string         `json:"again,omitempty"` // the command
 }
 
-// Campaign is a campaign with its results.
+// Campaign is the plan of a campaign and the folder of its runs.
 type Campaign struct {
 	Settings
 	Worlds []World `json:"worlds"`
-	// FiguresOnly means that the figures were kept without the runs.
-	FiguresOnly bool `json:"figures_only,omitempty"`
 	// Dir is the campaign's folder.
 	Dir string `json:"-"`
 }
 
-// World is a world with its rows.
+// World is a world with its jobs.
 type World struct {
 	World string `json:"world"`
 	About string `json:"about,omitempty"`
-	// Missing is the reason why the world cannot be used on this machine.
+	// Missing is the reason why the world cannot be used on this machine, and Stopped why runs were left out in it.
 	Missing string `json:"missing,omitempty"`
-	// Started and Machine are the time and the machine of the first run; zero without a run.
-	Started time.Time `json:"started,omitzero"`
-	Machine string    `json:"machine,omitempty"`
-	// Programs are the versions of lockbench that did the runs, usually one.
-	Programs []string `json:"programs,omitempty"`
-	Rows     []Row    `json:"rows"`
+	Stopped string `json:"stopped,omitempty"`
+	Jobs    []Job  `json:"rows"`
 }
 
-// Part is a scenario with its locks.
-type Part struct {
+// Job is a scenario in a world with its locks. It has a run for each seed.
+type Job struct {
 	Scenario string   `json:"scenario"`
 	About    string   `json:"about,omitempty"`
 	Locks    []string `json:"locks"`
@@ -97,44 +91,23 @@ type Part struct {
 	Episodes int `json:"episodes"`
 	// Asked is the number of runs, with consecutive seeds; 0: one, or as many as the budget allows.
 	Asked int `json:"asked,omitempty"`
-	// Elsewhere is the number of runs that belong to other shards.
-	Elsewhere int `json:"elsewhere,omitempty"`
 }
 
-// Row is a scenario in a world: its locks over all its runs.
-type Row struct {
-	Part
-	// Result combines all runs; its Locks have the figures of all episodes.
-	Result *report.Result `json:"result,omitempty"`
-	Runs   []Ran          `json:"runs,omitempty"`
-	// NotRun is the reason for missing runs.
-	NotRun string `json:"not_run,omitempty"`
-	// Odd are locks that did not meet the expectation in a run.
-	Odd []Odd `json:"odd,omitempty"`
-	// Rates are locks whose rate over all seeds differs from the expectation.
-	Rates []string `json:"rates,omitempty"`
-}
-
-// Run is a run to do. Its last run of a row has fewer episodes if the campaign's number of episodes is not a multiple.
+// Run is a run of a job. The last run of a job has fewer episodes if the campaign's number of episodes is not a multiple.
 type Run struct {
 	World string
-	Part
+	Job
 	Seed uint64
+
+	// These fields are set if the run was done.
+	Result *report.Result
+	Dir    string // relative to the campaign, with slashes
+	Href   string // the page of the run, or its summary; empty if neither was kept
+	gone   error  // the histories that are missing
 }
 
 // ID returns the identity of the run, wherever it is done.
 func (r Run) ID() string { return fmt.Sprintf("%s/%s/%d", r.World, r.Scenario, r.Seed) }
-
-// Ran is a run that was done.
-type Ran struct {
-	Dir   string `json:"dir"` // relative to the campaign, with slashes
-	Seed  uint64 `json:"seed"`
-	Again string `json:"again,omitempty"`
-	// Broke are the locks that were violated in it.
-	Broke []string `json:"broke,omitempty"`
-
-	result *report.Result
-}
 
 // Create makes the folder of a new campaign and writes the settings.
 func Create(out string, s Settings, worlds []World) (*Campaign, error) {
@@ -168,7 +141,7 @@ func OpenOrCreate(out, name string, s Settings, worlds []World) (*Campaign, erro
 	if err != nil {
 		return nil, err
 	}
-	if what := was.differs(&Campaign{Settings: s, Worlds: worlds}); what != "" {
+	if what := differs(was, &Campaign{Settings: s, Worlds: worlds}); what != "" {
 		return nil, wrong("--out", fmt.Sprintf("%s has another campaign: it differs in %s", dir, what), "give a new folder, or remove that one")
 	}
 	return was, nil
@@ -218,155 +191,62 @@ func Read(dir string) (*Campaign, error) {
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if c.Campaign != Schema {
-		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads %d", name, c.Campaign, Schema)
+	switch {
+	case c.Campaign == 1:
+		if !c.hasRuns() && bytes.Contains(text, []byte(`"result":`)) {
+			return nil, fmt.Errorf("read %s: an earlier lockbench wrote the results into this file, and the runs, which this one reads, are not in the folder; "+
+				"name the folder of the matrix itself", name)
+		}
+		c.Campaign = Schema
+	case c.Campaign != Schema:
+		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schemas 1 and %d; read it with the lockbench that wrote it", name, c.Campaign, Schema)
 	}
-	c.FiguresOnly = c.FiguresOnly || c.copied()
 	return c, nil
 }
 
-// copied reports whether the folder has nothing but the file of the campaign, which then was copied to keep its figures.
-func (c *Campaign) copied() bool {
-	entries, err := os.ReadDir(c.Dir)
-	return err == nil && len(entries) == 1 && c.any(func(r *Row) bool { return len(r.Runs) > 0 })
+// hasRuns reports whether any run was done.
+func (c *Campaign) hasRuns() bool {
+	found, _ := filepath.Glob(filepath.Join(c.Dir, "*", "*", "*", report.ResultFile)) // the pattern is well formed
+	return len(found) > 0
 }
 
-// Gone returns an error that names the runs of the campaign that are missing, or whose histories are.
-func (c *Campaign) Gone() error {
-	if c.FiguresOnly {
-		return nil
-	}
-	var gone []error
-	for ran := range c.runs() {
-		dir := filepath.Join(c.Dir, filepath.FromSlash(ran.Dir))
-		if !regular.Is(filepath.Join(dir, report.ResultFile)) {
-			gone = append(gone, fmt.Errorf("%s: %s is gone", dir, report.ResultFile))
-			continue
-		}
-		b, err := report.Load(dir)
-		if err == nil {
-			err = b.Gone()
-		}
-		gone = append(gone, err)
-	}
-	return errors.Join(gone...)
-}
-
-// runs returns the runs that were done.
-func (c *Campaign) runs() iter.Seq[Ran] {
-	return func(yield func(Ran) bool) {
-		for _, w := range c.Worlds {
-			for _, r := range w.Rows {
-				for _, ran := range r.Runs {
-					if !yield(ran) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// file writes a file of the campaign's folder atomically.
-func (c *Campaign) file(name string, w func(io.Writer) error) error {
-	return report.WriteFile(filepath.Join(c.Dir, name), w)
-}
-
+// writeJSON writes the plan.
 func (c *Campaign) writeJSON() error {
-	return c.file(File, func(w io.Writer) error {
+	return report.WriteFile(filepath.Join(c.Dir, File), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
 		return e.Encode(c)
 	})
 }
 
-// write writes all files of the campaign.
-func (c *Campaign) write() error {
-	var results []*report.Result
-	for _, r := range c.lines() {
-		result := *r.Result
-		result.Scenario = r.name
-		results = append(results, &result)
-	}
-	return errors.Join(c.writeJSON(),
-		c.file(PageFile, c.page),
-		c.file(report.SummaryFile, c.summary),
-		c.file(report.JUnitFile, func(w io.Writer) error { return report.JUnit(w, results...) }),
-	)
-}
-
-// Page returns the path of the page.
-func (c *Campaign) Page() string { return filepath.Join(c.Dir, PageFile) }
-
 // Resume returns the command that continues this campaign.
 func (c *Campaign) Resume() string { return "lockbench matrix --resume " + shellword.Quote(c.Dir) }
 
-// line is a row of a table.
-type line struct {
-	*Row
-	name string // the scenario, with its world if there are several
-}
-
-// lines returns the rows of all worlds that are usable here or ran earlier.
-func (c *Campaign) lines() []line {
-	var all []line
+// has reports whether a run of this campaign belongs to its shard. Scenarios rotate between shards, so that no shard has
+// all runs of a slow scenario.
+func (c *Campaign) has(world *World, job, round int) bool {
+	piece := 0
 	for i := range c.Worlds {
 		w := &c.Worlds[i]
-		if w.Missing != "" && w.ran() == 0 {
-			continue
+		if w.World == world.World {
+			piece += round*len(w.Jobs) + (job+round)%len(w.Jobs)
+			break
 		}
-		for j := range w.Rows {
-			name := w.Rows[j].Scenario
-			if len(c.Worlds) > 1 {
-				name += " · " + w.World
-			}
-			all = append(all, line{&w.Rows[j], name})
+		for j := range w.Jobs {
+			piece += w.Jobs[j].Asked
 		}
 	}
-	return all
+	return c.Shard.Has(piece)
 }
 
-// ran returns the number of runs that were done in a world.
-func (w *World) ran() int {
+// wanted returns the least number of runs of a job in this campaign or shard.
+func (c *Campaign) wanted(world *World, job int) int {
 	n := 0
-	for i := range w.Rows {
-		n += len(w.Rows[i].Runs)
+	for round := range max(world.Jobs[job].Asked, 1) {
+		if c.has(world, job, round) {
+			n++
+		}
 	}
 	return n
-}
-
-func (c *Campaign) worldNames() string {
-	names := ""
-	for _, w := range c.Worlds {
-		names += w.World + ","
-	}
-	return names
-}
-
-// wanted returns the least number of runs of the row in this campaign or shard.
-func (r *Row) wanted() int { return max(r.Asked, 1) - r.Elsewhere }
-
-// complete reports whether all runs of the row were done.
-func (r *Row) complete() bool { return len(r.Runs) >= r.wanted() || r.Unable() != "" }
-
-// Unable returns the reason why no lock with servers could take part: the world does not support the scenario. It is empty
-// if a lock could, if there are only controls, and before the first run.
-func (r *Row) Unable() string {
-	if len(r.Runs) == 0 {
-		return ""
-	}
-	return unable(r.Result)
-}
-
-// notRun returns the reason why none of the runs was done.
-func (r *Row) notRun() string {
-	switch {
-	case len(r.Runs) > 0:
-		return ""
-	case r.wanted() == 0:
-		return "in other shards"
-	case r.NotRun == "":
-		return "not run"
-	}
-	return "not run: " + r.NotRun
 }

@@ -35,18 +35,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// choices returns scenarios in which no-lock is violated, bad may be, and all others are valid.
+// choices returns scenarios with three locks and three episodes.
 func choices(names ...string) Choices {
 	var all Choices
 	for _, name := range names {
-		all = append(all, Choice{
-			Part: Part{Scenario: name, About: "about " + name, Locks: []string{"no-lock", "good", "bad"}, Episodes: 3},
-			of: &scenarios.Scenario{Name: name, Episodes: 3, Expect: map[string]scenarios.Expectation{
-				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}}, "bad": {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}}}},
-		})
+		all = append(all, Choice{Job: Job{Scenario: name, About: "about " + name, Locks: []string{"no-lock", "good", "bad"}, Episodes: 3}})
 	}
 	return all
 }
+
+// scenarioFile is the file of a scenario in which no-lock is violated, bad may be, and all others are valid.
+const scenarioFile = `lockbench: scenario/1
+locks: [no-lock, in-process, 'good=cmd:x', 'bad=cmd:x']
+workload: {counter: {clients: 4, keys: 2, ttl: 1s}}
+faults: none
+expect: {no-lock: violated, bad: %s}
+`
 
 var asked = Settings{Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Machine: "a machine", Again: "lockbench matrix --world sim --seed 7"}
 
@@ -65,21 +69,28 @@ func begin(t *testing.T, s Settings, all Choices) *Campaign {
 }
 
 // work returns the work of a campaign in world sim.
-func work(all Choices, do Do) Work {
-	return Work{Chosen: all, Worlds: map[string]Runner{"sim": {Do: do}}}
+func work(do func(context.Context, Run, string) error) Work {
+	return Work{Worlds: map[string]Runner{"sim": {Do: do}}}
 }
 
 // again reads the campaign in a folder and runs it.
-func again(t *testing.T, dir string, w Work) *Campaign {
+func again(t *testing.T, dir string, w Work) *Table {
 	t.Helper()
 	c, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Run(t.Context(), w); err != nil {
+	return mustRun(t, c, w)
+}
+
+// mustRun runs a campaign.
+func mustRun(t *testing.T, c *Campaign, w Work) *Table {
+	t.Helper()
+	table, err := c.Run(t.Context(), w)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return table
 }
 
 // lock returns the result of a lock with a number of violated episodes.
@@ -110,7 +121,7 @@ func ran(out, scenario string, seed uint64, change func(x *report.Result)) error
 	if change != nil {
 		change(r)
 	}
-	return errors.Join(b.WriteResult(r), b.Write(PageFile, func(w io.Writer) error { return nil }))
+	return errors.Join(b.WriteResult(r), b.WriteScenario(fmt.Appendf(nil, scenarioFile, "unjudged")), b.Write(PageFile, func(w io.Writer) error { return nil }))
 }
 
 // doer records the runs.
@@ -137,13 +148,11 @@ func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
 			})
 		}
 		c := begin(t, s, all)
-		if err := c.Run(t.Context(), work(all, do)); err != nil {
-			t.Fatal(err)
-		}
+		table := mustRun(t, c, work(do))
 		if !slices.Equal(got, want) {
 			t.Errorf("--episodes %d: runs of %v episodes, want %v", asks, got, want)
 		}
-		if got := c.Worlds[0].Rows[0].Result.Find("good").Episodes; got != asks {
+		if got := table.Rows[0].Result.Find("good").Episodes; got != asks {
 			t.Errorf("--episodes %d: the cell has %d", asks, got)
 		}
 	}
@@ -155,16 +164,14 @@ func TestMatrixRuns(t *testing.T) {
 	s.Episodes = 7
 	c := begin(t, s, all)
 	var d doer
-	if err := c.Run(t.Context(), work(all, d.do)); err != nil {
-		t.Fatal(err)
-	}
+	table := mustRun(t, c, work(d.do))
 	if want := []string{"failover/7", "pause/7", "failover/8", "pause/8", "failover/9", "pause/9"}; !slices.Equal(d.runs, want) {
 		t.Errorf("ran %v, want %v: 7 episodes are three runs of 3, round by round", d.runs, want)
 	}
-	if c.ExitCode() != report.ExitExpected {
-		t.Errorf("exit %d", c.ExitCode())
+	if table.ExitCode() != report.ExitExpected {
+		t.Errorf("exit %d", table.ExitCode())
 	}
-	row := &c.Worlds[0].Rows[0]
+	row := table.Rows[0]
 	bad := row.Result.Find("bad")
 	if bad.Episodes != 9 || bad.ViolatingEpisodes != 2 || bad.Verdict != checker.Violated || bad.LostUpdates != 2 || bad.Writes != 300 || bad.GrantsPerSecond != 5 {
 		t.Errorf("the three runs together are %+v", bad.Figures)
@@ -188,35 +195,35 @@ func TestMatrixRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.Dir, kept, report.SummaryFile), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Finish(all); err != nil {
-		t.Fatal(err)
-	}
+	written(t, c)
 	text = read(t, c.Dir, PageFile)
 	if links := strings.Count(text, `href="sim/failover/`); links != strings.Count(text, `href="`+kept+"/"+report.SummaryFile+`"`) || links < 2 {
 		t.Errorf("%d links lead to runs of failover, and not all to the one that was kept", links)
 	}
 
-	// Without the results of the runs, the written results remain if the figures were kept on purpose.
+	// Without the results of the runs, nothing was run.
 	for name := range folders(t, c.Dir) {
 		if err := os.Remove(filepath.Join(c.Dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	again, err := Read(c.Dir)
+	if gone := written(t, c); gone.ExitCode() != report.ExitUnknown || gone.Ran() > 0 || !strings.Contains(read(t, c.Dir, report.SummaryFile), "3 of 3 runs not run: no folder has its result.json") {
+		t.Errorf("runs that are gone still count: exit %d", gone.ExitCode())
+	}
+}
+
+// written reads the results of a campaign and writes the reports.
+func written(t *testing.T, c *Campaign) *Table {
+	t.Helper()
+	read, err := Read(c.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.FiguresOnly = true
-	if err := again.Finish(all); err != nil || again.Worlds[0].Rows[0].Result.Find("bad").ViolatingEpisodes != 2 || again.ExitCode() != report.ExitExpected {
-		t.Errorf("read again it is another: %v", err)
+	table, err := read.Table()
+	if err := errors.Join(err, table.Write()); err != nil {
+		t.Fatal(err)
 	}
-	if after := read(t, c.Dir, PageFile); after != text {
-		t.Error("written from its figures alone, the page is another")
-	}
-	again.FiguresOnly = false
-	if err := again.Finish(all); err != nil || again.ExitCode() != report.ExitUnknown || len(again.Worlds[0].Rows[0].Runs) > 0 {
-		t.Errorf("runs that are gone still count: exit %d, %v", again.ExitCode(), err)
-	}
+	return table
 }
 
 func read(t *testing.T, path ...string) string {
@@ -235,23 +242,19 @@ func TestMatrixBudget(t *testing.T) {
 	clock := time.Unix(0, 0)
 	var d doer
 	took := 80 * time.Second
-	w := work(all, func(ctx context.Context, r Run, out string) error {
+	w := work(func(ctx context.Context, r Run, out string) error {
 		clock = clock.Add(took)
 		return d.do(ctx, r, out)
 	})
 	w.Budget, w.now = 150*time.Second, func() time.Time { return clock }
-	if err := c.Run(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
+	table := mustRun(t, c, w)
 	if want := []string{"a/7", "b/7"}; !slices.Equal(d.runs, want) {
 		t.Errorf("ran %v, want %v", d.runs, want)
 	}
-	if c.ExitCode() != report.ExitUnknown {
-		t.Errorf("exit %d", c.ExitCode())
+	if table.ExitCode() != report.ExitUnknown {
+		t.Errorf("exit %d", table.ExitCode())
 	}
-	if err := c.Finish(all); err != nil { // written again it does not forget why c was not run
-		t.Fatal(err)
-	}
+	written(t, c) // it does not forget why c was not run
 	for _, path := range []string{PageFile, report.SummaryFile, report.JUnitFile, File} {
 		if !strings.Contains(read(t, c.Dir, path), "the budget of 2m30s was spent") {
 			t.Errorf("%s does not say what was not run", path)
@@ -272,7 +275,7 @@ func beKilled(dir string) {
 		os.Exit(1)
 	}
 	n := 0
-	_ = c.Run(context.Background(), work(choices("a", "b", "c", "d"), func(_ context.Context, r Run, out string) error {
+	_, _ = c.Run(context.Background(), work(func(_ context.Context, r Run, out string) error {
 		if n++; n < 3 {
 			return ran(out, r.Scenario, r.Seed, nil)
 		}
@@ -313,7 +316,7 @@ func TestGoesOnAfterKill(t *testing.T) {
 	before := folders(t, dir)
 
 	var d doer
-	c := again(t, dir, work(all, d.do))
+	table := again(t, dir, work(d.do))
 	if want := []string{"c/7", "d/7"}; !slices.Equal(d.runs, want) {
 		t.Errorf("after the kill it ran %v, want %v", d.runs, want)
 	}
@@ -323,9 +326,9 @@ func TestGoesOnAfterKill(t *testing.T) {
 			t.Errorf("%s was written again", name)
 		}
 	}
-	for _, r := range c.Worlds[0].Rows {
-		if r.NotRun != "" || r.Result.Find("good").Episodes != 3 {
-			t.Errorf("%s is %q with %d episodes", r.Scenario, r.NotRun, r.Result.Find("good").Episodes)
+	for _, r := range table.Rows {
+		if r.NotRun() != "" || r.Result.Find("good").Episodes != 3 {
+			t.Errorf("%s is %q with %d episodes", r.Scenario, r.NotRun(), r.Result.Find("good").Episodes)
 		}
 	}
 }
@@ -357,7 +360,7 @@ func TestGoesOnAfterWholeRounds(t *testing.T) {
 	c := begin(t, s, all)
 	ctx, stop := context.WithCancel(t.Context())
 	var d doer
-	if err := c.Run(ctx, work(all, func(ctx context.Context, r Run, out string) error {
+	if _, err := c.Run(ctx, work(func(ctx context.Context, r Run, out string) error {
 		if len(d.runs) == 3 {
 			stop()
 		}
@@ -366,8 +369,8 @@ func TestGoesOnAfterWholeRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.runs = nil
-	c = again(t, c.Dir, work(all, d.do))
-	if want := []string{"a/9", "b/9"}; !slices.Equal(d.runs, want) || c.Worlds[0].Rows[0].NotRun != "" {
+	table := again(t, c.Dir, work(d.do))
+	if want := []string{"a/9", "b/9"}; !slices.Equal(d.runs, want) || table.Rows[0].NotRun() != "" {
 		t.Errorf("ran %v, want %v", d.runs, want)
 	}
 }
@@ -380,7 +383,7 @@ func TestRunsThatAreAskedFor(t *testing.T) {
 	s.Seeds = "a=1,b=3,c=2"
 	c := begin(t, s, all)
 	var runs []string
-	err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
+	_, err := c.Run(t.Context(), work(func(_ context.Context, r Run, out string) error {
 		runs = append(runs, r.ID())
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			x.Locks[0].Topology = locks.None
@@ -404,8 +407,8 @@ func TestRepeatsInterruptedRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d doer
-	if err := c.Run(t.Context(), work(all, d.do)); err != nil || !slices.Equal(d.runs, []string{"a/7"}) {
-		t.Errorf("ran %v, %v", d.runs, err)
+	if mustRun(t, c, work(d.do)); !slices.Equal(d.runs, []string{"a/7"}) {
+		t.Errorf("ran %v", d.runs)
 	}
 }
 
@@ -417,7 +420,7 @@ func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 	c := begin(t, s, all)
 	broken := true
 	var runs, said []string
-	w := work(all, func(_ context.Context, r Run, out string) error {
+	w := work(func(_ context.Context, r Run, out string) error {
 		runs = append(runs, fmt.Sprintf("%s/%d", r.Scenario, r.Seed))
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			if broken && r.Scenario == "a" && r.Seed == 8 {
@@ -437,14 +440,14 @@ func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 		{false, nil, report.ExitExpected},
 	} {
 		broken, runs, said = k.broken, nil, nil
-		c = again(t, c.Dir, w)
-		if !slices.Equal(runs, k.want) || c.ExitCode() != k.code {
-			t.Fatalf("ran %v with exit %d, want %v with %d", runs, c.ExitCode(), k.want, k.code)
+		table := again(t, c.Dir, w)
+		if !slices.Equal(runs, k.want) || table.ExitCode() != k.code {
+			t.Fatalf("ran %v with exit %d, want %v with %d", runs, table.ExitCode(), k.want, k.code)
 		}
 		if again := strings.Contains(strings.Join(said, "\n"), "the harness failed in sim/a/"); again != (len(k.want) == 1) {
 			t.Errorf("it said %q", said)
 		}
-		row := &c.Worlds[0].Rows[0]
+		row := table.Rows[0]
 		if good := row.Result.Find("good"); k.code == report.ExitExpected && (good.Episodes != 9 || len(row.Runs) != 3) {
 			t.Errorf("%d episodes in %d runs, want 9 in 3", good.Episodes, len(row.Runs))
 		}
@@ -462,7 +465,7 @@ func TestSurvivesAFailure(t *testing.T) {
 	c := begin(t, s, all)
 	tried := 0
 	var d doer
-	err := c.Run(t.Context(), work(all, func(ctx context.Context, r Run, out string) error {
+	table, err := c.Run(t.Context(), work(func(ctx context.Context, r Run, out string) error {
 		if r.Scenario == "a" {
 			tried++
 			return errors.New("the disk is full")
@@ -472,8 +475,8 @@ func TestSurvivesAFailure(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "world sim: a, seed 7: the disk is full") || tried != 2 || len(d.runs) != 2 {
 		t.Errorf("got %v after %d tries, others ran %v", err, tried, d.runs)
 	}
-	if row := c.Worlds[0].Rows[0]; !strings.Contains(row.NotRun, "a run failed: a, seed 7: the disk is full") || c.ExitCode() != report.ExitUnknown {
-		t.Errorf("the row that failed reports %q, exit %d", row.NotRun, c.ExitCode())
+	if why := table.Rows[0].NotRun(); !strings.Contains(why, "a run failed: a, seed 7: the disk is full") || table.ExitCode() != report.ExitUnknown {
+		t.Errorf("the row that failed reports %q, exit %d", why, table.ExitCode())
 	}
 }
 
@@ -531,12 +534,20 @@ func TestLimitsHoldInEachRun(t *testing.T) {
 }
 
 // row returns the results of a scenario.
-func row(scenario string, locks ...report.Lock) Row {
-	return Row{Part: Part{Scenario: scenario}, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Ran{{Dir: "sim/" + scenario + "/1"}}}
+func row(scenario string, locks ...report.Lock) *Row {
+	x := Run{Dir: "sim/" + scenario + "/1", Result: &report.Result{}}
+	return &Row{Job: Job{Scenario: scenario}, Name: scenario, Wanted: 1, Result: &report.Result{Scenario: scenario, Locks: locks}, Runs: []Run{x}}
 }
 
-// rows returns a campaign with some rows in world sim.
-func rows(all ...Row) *Campaign { return &Campaign{Worlds: []World{{World: "sim", Rows: all}}} }
+// rows returns a table with some rows in world sim.
+func rows(all ...*Row) *Table {
+	t := &Table{Campaign: &Campaign{Worlds: []World{{World: "sim"}}}, Rows: all}
+	for _, r := range all {
+		r.World = &t.Campaign.Worlds[0]
+	}
+	t.draw()
+	return t
+}
 
 // Each run is reported when it is done, and at the end the table and the meaning of the exit code.
 func TestMatrixOnTheScreen(t *testing.T) {
@@ -544,7 +555,7 @@ func TestMatrixOnTheScreen(t *testing.T) {
 	c := begin(t, asked, all)
 	clock := time.Unix(0, 0)
 	var said []string
-	w := work(all, func(_ context.Context, r Run, out string) error {
+	w := work(func(_ context.Context, r Run, out string) error {
 		clock = clock.Add(28 * time.Second)
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			if r.Scenario == "b" {
@@ -554,9 +565,7 @@ func TestMatrixOnTheScreen(t *testing.T) {
 		})
 	})
 	w.Say, w.now = func(line string) { said = append(said, line) }, func() time.Time { return clock }
-	if err := c.Run(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
+	table := mustRun(t, c, w)
 	// The result of a run has a duration of 60 s.
 	want := []string{
 		"sim 0:00  round 1, 1 of 3: a, seed 7, 3 locks", "a  ● no-lock 3/3  ○ good 0/3  ● bad 1/3  28 s, ~2 min left",
@@ -566,7 +575,7 @@ func TestMatrixOnTheScreen(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
-	screen := strings.ReplaceAll(strings.Join(c.Screen(report.ScreenWidth), "\n"), "\u00a0", " ")
+	screen := strings.ReplaceAll(strings.Join(table.Screen(report.ScreenWidth), "\n"), "\u00a0", " ")
 	if want := `scenario  no-lock      good           bad
 b         ● 3/3 2.0 s  ● 2/3 1.5 s ✗  –
 a         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
@@ -579,7 +588,7 @@ c         ● 3/3 2.0 s  ○ 0/3          ● 1/3 1.0 s
 3 runs asked for, 3 run, 2 of these as expected`; screen != want {
 		t.Errorf("got\n%s\nwant\n%s", screen, want)
 	}
-	if got, want := c.ExitLine(), "Exit 1: not as expected: b."; got != want {
+	if got, want := table.ExitLine(), "Exit 1: not as expected: b."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -601,7 +610,7 @@ func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
 		clock := time.Unix(0, 0)
 		var left []string
 		var d doer
-		w := work(all, func(ctx context.Context, r Run, out string) error {
+		w := work(func(ctx context.Context, r Run, out string) error {
 			clock = clock.Add(time.Minute)
 			return d.do(ctx, r, out)
 		})
@@ -611,8 +620,8 @@ func TestMatrixSaysHowMuchIsLeft(t *testing.T) {
 				left = append(left, strings.TrimSuffix(strings.TrimPrefix(end, ", "), " left"))
 			}
 		}
-		if err := begin(t, s, all).Run(t.Context(), w); err != nil || !slices.Equal(left, k.want) {
-			t.Errorf("%s: got %q, want %q, %v", name, left, k.want, err)
+		if mustRun(t, begin(t, s, all), w); !slices.Equal(left, k.want) {
+			t.Errorf("%s: got %q, want %q", name, left, k.want)
 		}
 	}
 }
@@ -624,8 +633,7 @@ func TestScreenIsNarrow(t *testing.T) {
 		r.Result.Locks = append(r.Result.Locks, lock(fmt.Sprintf("set-nx/ttl=%02ds", i), 0, 3))
 	}
 	for _, columns := range []int{50, report.ScreenWidth} {
-		c := rows(r)
-		table := strings.Join(c.table(c.lines()).screen(columns), "\n")
+		table := strings.Join(rows(r).Screen(columns), "\n")
 		for line := range strings.Lines(table) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > columns {
 				t.Errorf("%d of %d columns: %s", n, columns, line)
@@ -654,14 +662,12 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 	judged := report.NewLock(h, checker.Judge(h, checker.Options{}))
 	all := choices("a")
 	c := begin(t, asked, all)
-	if err := c.Run(t.Context(), work(all, func(_ context.Context, r Run, out string) error {
+	mustRun(t, c, work(func(_ context.Context, r Run, out string) error {
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
 			x.Locks[1] = lock("good", 1, 3)
 			x.Locks[1].Checks, x.Locks[1].Counterexample = judged.Checks, judged.Counterexample
 		})
-	})); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	junit := read(t, c.Dir, report.JUnitFile)
 	if !strings.Contains(junit, "acquires &#34;a&#34;, lease 5 s") {
 		t.Errorf("no story in\n%s", junit)
@@ -670,8 +676,7 @@ func TestMatrixJUnitHasTheCounterexample(t *testing.T) {
 
 // The summary stays below its limit, and reports what it leaves out.
 func TestMatrixSummaryIsSmall(t *testing.T) {
-	m := rows()
-	m.Again = strings.Repeat("x", 10000)
+	var all []*Row
 	for i := range 200 {
 		r := row(fmt.Sprintf("scenario-%d", i))
 		for j := range 60 {
@@ -679,8 +684,10 @@ func TestMatrixSummaryIsSmall(t *testing.T) {
 			l.Why = strings.Repeat("why ", 50)
 			r.Result.Locks = append(r.Result.Locks, l)
 		}
-		m.Worlds[0].Rows = append(m.Worlds[0].Rows, r)
+		all = append(all, r)
 	}
+	m := rows(all...)
+	m.Campaign.Again = strings.Repeat("x", 10000)
 	var b bytes.Buffer
 	if err := m.summary(&b); err != nil {
 		t.Fatal(err)
@@ -709,7 +716,7 @@ func TestMatrixSummary(t *testing.T) {
 	absent := held("redlock", locks.Independent)
 	absent.Unsupported = "no neighbours here"
 	never := row("later", report.Lock{Lock: "redlock"})
-	never.Runs, never.NotRun = nil, "no time"
+	never.Runs = nil
 	m := rows(
 		row("failover", control, broke("set-nx", locks.Sentinel, nil), broke("set-nx-fenced", locks.Sentinel, nil), held("redisson-port", locks.Sentinel), held("redlock", locks.Independent)),
 		row("kill_holder", control,
@@ -740,12 +747,12 @@ func TestMatrixSummary(t *testing.T) {
 		t.Fatalf("%q is not in\n%s", want, text)
 	}
 	// No table is wider than a page.
-	wide := rows(row("x"))
+	wide := row("x")
 	for i := range 20 {
-		wide.Worlds[0].Rows[0].Result.Locks = append(wide.Worlds[0].Rows[0].Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
+		wide.Result.Locks = append(wide.Result.Locks, held(fmt.Sprintf("set-nx/ttl=%ds", i), locks.Single))
 	}
 	b.Reset()
-	if err := wide.summary(&b); err != nil {
+	if err := rows(wide).summary(&b); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -765,8 +772,8 @@ func TestMatrixPageSaysWhatIsNotAsExpected(t *testing.T) {
 	if err := ran(filepath.Join(c.Dir, "sim"), "a", 7, func(r *report.Result) { r.Locks[1] = lock("good", 3, 3) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Finish(all); err != nil || c.ExitCode() != report.ExitUnexpected {
-		t.Fatalf("exit %d, %v", c.ExitCode(), err)
+	if code := written(t, c).ExitCode(); code != report.ExitUnexpected {
+		t.Fatalf("exit %d", code)
 	}
 	if text := read(t, c.Dir, PageFile); !strings.Contains(text, "Not as expected") || !strings.Contains(text, "expected valid, found violated double-grant") {
 		t.Error("the page does not say what is not as expected")
@@ -778,17 +785,18 @@ func TestMatrixSummaryOfHostileText(t *testing.T) {
 	const hostile = "x\n\n<img src=x>\n```\n<img src=x>) `` "
 	r := row(hostile, lock("good", 0, 3), lock(hostile, 1, 3))
 	r.Rates = []string{hostile}
-	r.Runs = []Ran{{Dir: hostile, Seed: 7, Again: hostile}}
-	r.Odd = []Odd{{Seed: 7, Lock: hostile, Text: hostile, Dir: hostile, Again: hostile}}
-	c := rows(r, row("other", lock("good", 0, 3)))
-	c.Again, c.Machine, c.Program, c.Worlds[0].Machine, c.Worlds[0].About = hostile, hostile, hostile, hostile, hostile
+	r.Runs = []Run{{Dir: hostile, Seed: 7, Result: &report.Result{Again: hostile, Machine: hostile, Program: hostile}}}
+	r.Odd = []Odd{{Run: r.Runs[0], Lock: hostile, Text: hostile}}
+	table := rows(r, row("other", lock("good", 0, 3)))
+	c := table.Campaign
+	c.Again, c.Machine, c.Program, c.Worlds[0].About = hostile, hostile, hostile, hostile
 	c.Dir = t.TempDir()
-	night := Kept{Campaign: c, Change: Compare([]*report.Result{{World: hostile, Scenario: hostile}}, []*report.Result{r.Result})}
-	if err := c.write(); err != nil {
+	night := Kept{Table: table, Change: Compare([]*report.Result{{World: hostile, Scenario: hostile}}, []*report.Result{r.Result})}
+	if err := table.Write(); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := night.Write(&b); err != nil {
+	if err := night.Summary(&b); err != nil {
 		t.Fatal(err)
 	}
 	code := regexp.MustCompile("(?ms)^````$.*?^````$|```` .*? ````")

@@ -5,13 +5,10 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"lockbench/internal/regular"
-	"lockbench/internal/report"
 	"lockbench/internal/run"
 	"lockbench/internal/shellword"
 	"lockbench/internal/world"
@@ -20,9 +17,9 @@ import (
 	"lockbench/scenarios"
 )
 
-// Choice is a scenario of a campaign with its locks.
+// Choice is a scenario of a campaign, ready to run.
 type Choice struct {
-	Part
+	Job
 	arg   string // the word that the user typed for the scenario
 	of    *scenarios.Scenario
 	use   []scenarios.LockUse
@@ -32,23 +29,6 @@ type Choice struct {
 
 // Choices are all scenarios of a campaign in their order.
 type Choices []Choice
-
-func (all Choices) find(scenario string) *Choice {
-	for i := range all {
-		if all[i].Scenario == scenario {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// scenario returns a chosen or a known scenario.
-func (all Choices) scenario(name string) (*scenarios.Scenario, error) {
-	if c := all.find(name); c != nil {
-		return c.of, nil
-	}
-	return scenarios.Load(name)
-}
 
 // Choose resolves the names, globs and files of scenarios and locks, and applies the expectations of the settings.
 func Choose(o Settings) (Choices, error) {
@@ -70,7 +50,7 @@ func Choose(o Settings) (Choices, error) {
 		if len(c.use) == 0 {
 			continue
 		}
-		c.Part = Part{Scenario: s.Name, About: s.About, Episodes: s.Episodes}
+		c.Job = Job{Scenario: s.Name, About: strings.Join(strings.Fields(s.About), " "), Episodes: s.Episodes}
 		for _, u := range c.use {
 			c.Locks = append(c.Locks, u.Name)
 		}
@@ -101,52 +81,15 @@ func (all Choices) expecting(asked scenarios.Asked) error {
 	if err := asked.Check(run, uses); err != nil {
 		return err
 	}
-	return all.apply(asked)
-}
-
-func (all Choices) apply(asked scenarios.Asked) (err error) {
 	for i := range all {
 		c := &all[i]
-		if c.of, err = asked.Apply(c.of, c.use); err != nil {
+		of, err := asked.Apply(c.of, c.use)
+		if err != nil {
 			return err
 		}
-		c.asked = asked
+		c.of, c.asked = of, asked
 	}
 	return nil
-}
-
-// chosen returns the scenarios of a campaign that are still available. A file of the user may be gone.
-func (c *Campaign) chosen() (all Choices, err error) {
-	for _, w := range c.Worlds {
-		for _, r := range w.Rows {
-			s, err := c.scenario(w.World, r.Scenario)
-			if err != nil || all.find(r.Scenario) != nil {
-				continue
-			}
-			x := Choice{Part: r.Part, of: s}
-			for _, name := range r.Locks {
-				x.use = append(x.use, scenarios.Called(name))
-			}
-			all = append(all, x)
-		}
-	}
-	return all, all.apply(c.Asked)
-}
-
-// scenario returns a known scenario, or reads the copy in a folder of its runs, because a scenario's own file may be on
-// another machine.
-func (c *Campaign) scenario(world, name string) (*scenarios.Scenario, error) {
-	s, err := scenarios.Load(name)
-	if err == nil {
-		return s, nil
-	}
-	files, _ := filepath.Glob(filepath.Join(c.Dir, world, report.FolderName(name), "*", report.ScenarioFile))
-	for _, file := range files {
-		if text, readErr := regular.ReadFile(file); readErr == nil {
-			return scenarios.Read(name+".yaml", text)
-		}
-	}
-	return nil, err
 }
 
 // wrong returns an error about the command line.
@@ -154,40 +97,29 @@ func wrong(flag, text, hint string) error {
 	return &scenarios.Error{File: flag, Text: text, Hint: hint}
 }
 
-// In returns the rows of each world with their numbers of runs, for this shard.
-func (all Choices) In(worlds []string, o Settings) ([]World, error) {
+// In returns the jobs of each world with their numbers of runs.
+func (all Choices) In(worlds []string, o Settings) (planned []World, err error) {
 	runs, err := parseSeeds(o.Seeds, worlds, all)
 	if err != nil {
 		return nil, err
 	}
-	c := &Campaign{Settings: o}
 	for _, name := range worlds {
 		w := World{World: name}
 		for _, choice := range all {
-			p := choice.Part
+			j := choice.Job
 			switch {
 			case o.Seeds != "":
-				p.Asked = runs(name, p.Scenario)
+				j.Asked = runs(name, j.Scenario)
 			case o.Episodes > 0:
-				p.Asked = (o.Episodes + p.Episodes - 1) / max(p.Episodes, 1)
+				j.Asked = (o.Episodes + j.Episodes - 1) / max(j.Episodes, 1)
 			case o.Shard.N > 0:
-				p.Asked = 1 // shards must know the runs
+				j.Asked = 1 // shards must know the runs
 			}
-			w.Rows = append(w.Rows, Row{Part: p})
+			w.Jobs = append(w.Jobs, j)
 		}
-		c.Worlds = append(c.Worlds, w)
+		planned = append(planned, w)
 	}
-	for i := range c.Worlds {
-		w := &c.Worlds[i]
-		for j := range w.Rows {
-			for round := range w.Rows[j].Asked {
-				if !c.mine(w, j, round) {
-					w.Rows[j].Elsewhere++
-				}
-			}
-		}
-	}
-	return c.Worlds, nil
+	return planned, nil
 }
 
 // seedsMost limits the runs of a scenario, because each leaves a folder.
@@ -238,12 +170,13 @@ func (all Choices) Fit(w world.World) error {
 }
 
 // Doing returns the function that does the runs in a world, with a number of locks at the same time.
-func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) Do {
+func (all Choices) Doing(w world.World, servers external.Given, parallel int, program string) func(context.Context, Run, string) error {
 	return func(ctx context.Context, r Run, into string) error {
-		c := all.find(r.Scenario)
-		if c == nil {
+		i := slices.IndexFunc(all, func(c Choice) bool { return c.Scenario == r.Scenario })
+		if i < 0 {
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the version that began the campaign", r.Scenario)
 		}
+		c := &all[i]
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.of, Locks: c.use, Seed: r.Seed, Episodes: r.Episodes, World: w, Out: into, NoLink: true, Again: c.again(r, servers),
 			Parallel: parallel, Program: program,

@@ -56,22 +56,11 @@ func Results(dir string) ([]*report.Result, error) {
 		return nil, err
 	}
 	if Is(dir) {
-		c, err := Read(dir)
+		t, err := readTable(dir)
 		if err != nil {
 			return nil, err
 		}
-		if err := c.Gone(); err != nil {
-			return nil, err
-		}
-		var all []*report.Result
-		for _, w := range c.Worlds {
-			for _, r := range w.Rows {
-				if len(r.Runs) > 0 {
-					all = append(all, r.Result)
-				}
-			}
-		}
-		return all, nil
+		return t.Results(), nil
 	}
 	b, err := report.Load(dir)
 	if err != nil {
@@ -86,6 +75,19 @@ func Results(dir string) ([]*report.Result, error) {
 		}
 	}
 	return []*report.Result{b.Result}, nil
+}
+
+// readTable reads the table of a campaign. It is an error if histories are missing.
+func readTable(dir string) (*Table, error) {
+	c, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.Table()
+	if err != nil {
+		return nil, err
+	}
+	return t, t.Gone()
 }
 
 // origin describes the results of a run or a campaign.

@@ -16,7 +16,6 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/stats"
 	"lockbench/locks"
-	"lockbench/scenarios"
 )
 
 const episodes = 4 // of a run
@@ -37,16 +36,11 @@ func seen(name string, broke int) report.Lock {
 	return l
 }
 
-// plan returns scenarios in which no-lock is violated, bad sometimes, and all others are valid.
+// plan returns scenarios with four locks.
 func plan(names ...string) Choices {
 	var all Choices
 	for _, name := range names {
-		all = append(all, Choice{
-			Part: Part{Scenario: name, Locks: []string{"no-lock", "in-process", "good", "bad"}, Episodes: episodes},
-			of: &scenarios.Scenario{Name: name, Episodes: episodes, Expect: map[string]scenarios.Expectation{
-				"no-lock": {Judgement: scenarios.Judgement{Verdict: scenarios.Violated}},
-				"bad":     {Judgement: scenarios.Judgement{Verdict: scenarios.Unjudged}, Rate: &scenarios.Rate{Low: 0.1, High: 0.6}}}},
-		})
+		all = append(all, Choice{Job: Job{Scenario: name, Locks: []string{"no-lock", "in-process", "good", "bad"}, Episodes: episodes}})
 	}
 	return all
 }
@@ -86,7 +80,7 @@ func (s *stage) do(_ context.Context, r Run, out string) error {
 	if s.change != nil {
 		s.change(r.World, r.Scenario, r.Seed, x)
 	}
-	return b.WriteResult(x)
+	return errors.Join(b.WriteResult(x), b.WriteScenario(fmt.Appendf(nil, scenarioFile, "{verdict: unjudged, rate: 10%..60%}")))
 }
 
 // staged returns a campaign without runs.
@@ -100,20 +94,20 @@ func staged(t *testing.T, worlds ...World) *Campaign {
 }
 
 // run continues the campaign on disk.
-func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Campaign, error) {
+func (s *stage) run(t *testing.T, dir string, budget time.Duration) (*Table, error) {
 	t.Helper()
 	c, err := Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, c.Run(t.Context(), Work{
-		Chosen: plan("failover", "steady", "flapping", "cluster"), Budget: budget, now: func() time.Time { return s.clock },
+	return c.Run(t.Context(), Work{
+		Budget: budget, now: func() time.Time { return s.clock },
 		Worlds: map[string]Runner{"sim": {Do: s.do}, "local": {Do: s.do}, "docker": {Do: s.do, Missing: s.away}},
 	})
 }
 
 // whole runs a whole campaign.
-func (s *stage) whole(t *testing.T, worlds ...World) *Campaign {
+func (s *stage) whole(t *testing.T, worlds ...World) *Table {
 	t.Helper()
 	c, err := s.run(t, staged(t, worlds...).Dir, 0)
 	if err != nil {
@@ -144,25 +138,16 @@ func TestJudgeAsExpected(t *testing.T) {
 	}
 	wants := []string{"# lockbench matrix: as expected", "10 runs asked for, 10 run, 10 of these as expected", "| scenario | no-lock | in-process | good | bad |",
 		"| failover · sim | ● 12/12 2.5 s | ○ 0/12 | ○ 0/12 | ● 3/12 1.0 s |", "| failover · local | ● 8/8 2.5 s |"}
-	has(t, a.Dir, wants...)
-	// If only the figures were kept, they are the same without the results of the runs.
-	for name := range folders(t, a.Dir) {
-		if err := os.Remove(filepath.Join(a.Dir, filepath.FromSlash(name))); err != nil {
-			t.Fatal(err)
+	has(t, a.Campaign.Dir, wants...)
+	// The same table is kept of a green campaign.
+	kept := t.TempDir()
+	for range 2 { // the second time replaces the first
+		if n, err := Keep("", a.Campaign.Dir, kept); err != nil || !n.Green() {
+			t.Fatalf("not kept: %v", err)
 		}
 	}
-	again, err := Read(a.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Gone(); err == nil || strings.Count(err.Error(), "result.json is gone") != 10 {
-		t.Errorf("ten runs are gone, and the error is %v", err)
-	}
-	again.FiguresOnly = true
-	if again.Gone() != nil || again.Finish(nil) != nil || again.ExitCode() != report.ExitExpected {
-		t.Errorf("read again: %v, exit %d", err, again.ExitCode())
-	}
-	has(t, a.Dir, wants...)
+	green := written(t, &Campaign{Dir: filepath.Join(kept, greenFolder)})
+	has(t, green.Campaign.Dir, wants...)
 }
 
 // A single unexpected run of three fails, and is reported with its command.
@@ -176,17 +161,17 @@ func TestJudgeOneOddSeed(t *testing.T) {
 	if a.ExitCode() != report.ExitUnexpected {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, a.Dir, "not as expected", "3 run, 2 of these as expected", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
+	has(t, a.Campaign.Dir, "not as expected", "3 run, 2 of these as expected", "[seed 8](sim/failover/", "/summary.md)", "good: expected valid, found violated double-grant", "`lockbench run failover --world sim --seed 8`")
 }
 
 // A rate is judged over all seeds: three runs that are each as expected may together exceed the rate.
 func TestJudgeRate(t *testing.T) {
 	s := stage{change: func(_, _ string, _ uint64, r *report.Result) { r.Locks[3] = seen("bad", episodes) }}
 	a := s.whole(t, place("sim", 3, "failover"))
-	if got := a.Worlds[0].Rows[0]; a.ExitCode() != report.ExitUnexpected || got.asExpected() != 3 || len(got.Rates) != 1 {
+	if got := a.Rows[0]; a.ExitCode() != report.ExitUnexpected || got.asExpected() != 3 || len(got.Rates) != 1 {
 		t.Errorf("exit %d, %+v", a.ExitCode(), got)
 	}
-	has(t, a.Dir, "3 run, 3 of these as expected", "12/12 2.5 s **✗** |", "all seeds together: bad: ")
+	has(t, a.Campaign.Dir, "3 run, 3 of these as expected", "12/12 2.5 s **✗** |", "all seeds together: bad: ")
 }
 
 func TestJudgeUndecidedAndFailed(t *testing.T) {
@@ -207,7 +192,7 @@ func TestJudgeUndecidedAndFailed(t *testing.T) {
 		if a.ExitCode() != c.code {
 			t.Errorf("%s: exit %d, want %d", c.want, a.ExitCode(), c.code)
 		}
-		has(t, a.Dir, c.want, "2 run, 1 of these as expected")
+		has(t, a.Campaign.Dir, c.want, "2 run, 1 of these as expected")
 	}
 }
 
@@ -219,7 +204,7 @@ func TestJudgeNotAllRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, none.Dir, "- steady, flapping, world sim: 1 of 1 run not run: ")
+	has(t, none.Campaign.Dir, "- steady, flapping, world sim: 1 of 1 run not run: ")
 	s.runs = nil
 	a, err := s.run(t, staged(t, place("sim", 2, "failover", "steady"), place("docker", 3, "failover", "steady"), place("local", 3, "failover", "steady")).Dir, 5*time.Minute)
 	// sim gets half of the five minutes, and local the rest.
@@ -229,12 +214,12 @@ func TestJudgeNotAllRun(t *testing.T) {
 	if a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
 	}
-	has(t, a.Dir, "as expected, but not all runs were done", "- failover, steady, world sim: 1 of 2 runs not run: ",
+	has(t, a.Campaign.Dir, "as expected, but not all runs were done", "- failover, steady, world sim: 1 of 2 runs not run: ",
 		"- world docker: no daemon answers", "- steady, world local: 2 of 3 runs not run: the budget of 5m0s was spent")
 
 	// It continues where it stopped.
 	s.runs, s.away = nil, ""
-	a, err = s.run(t, a.Dir, 0)
+	a, err = s.run(t, a.Campaign.Dir, 0)
 	want := []string{"sim failover/8", "sim steady/8", "docker failover/7", "docker steady/7", "docker failover/8", "docker steady/8", "docker failover/9", "docker steady/9",
 		"local steady/8", "local failover/9", "local steady/9"}
 	if err != nil || !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
@@ -261,7 +246,7 @@ func TestJudgeUnable(t *testing.T) {
 	if want := []string{"sim cluster/7", "sim failover/7", "sim failover/8", "sim failover/9"}; !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
 		t.Errorf("ran %v, want %v; exit %d", s.runs, want, a.ExitCode())
 	}
-	has(t, a.Dir, "- cluster, world sim: the world cannot run it: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
+	has(t, a.Campaign.Dir, "- cluster, world sim: the world cannot run it: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
 	// A campaign with only this scenario is undecided.
 	if a := s.whole(t, place("sim", 3, "cluster")); a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())
@@ -278,7 +263,7 @@ func TestJudgeSurvivesAFailure(t *testing.T) {
 	if a.ExitCode() != report.ExitUnknown {
 		t.Errorf("what was not run is not told")
 	}
-	has(t, a.Dir, "- failover, world sim: 2 of 2 runs not run: a run failed: failover, seed 7: the disk is full")
+	has(t, a.Campaign.Dir, "- failover, world sim: 2 of 2 runs not run: a run failed: failover, seed 7: the disk is full")
 }
 
 func TestRead(t *testing.T) {
@@ -287,7 +272,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{File, `{"campaign":2}`, "schema 2"},
+		{File, `{"campaign":3}`, "schema 3"},
 		{"other.json", ``, "name the folder of a matrix"},
 	} {
 		dir := t.TempDir()
@@ -303,9 +288,31 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The version before wrote the results into campaign.json, which are not read. Without the runs there is nothing to show.
+func TestReadsTheVersionBefore(t *testing.T) {
+	const old = `{"campaign":1,"seed":7,"seeds":"2","shard":{"i":1,"n":2},"worlds":[{"world":"sim","programs":["p"],"rows":[
+		{"scenario":"failover","locks":["no-lock","good"],"episodes":3,"asked":2,"elsewhere":1,"result":{"schema":1,"locks":[{"lock":"good","verdict":"violated"}]},
+		"runs":[{"dir":"sim/failover/1","seed":7}],"not_run":"because","odd":[{"seed":7}],"rates":["good"]}]}]}`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "name the folder of the matrix itself") {
+		t.Errorf("without the runs: %v", err)
+	}
+	if err := ran(filepath.Join(dir, "sim"), "failover", 7, nil); err != nil {
+		t.Fatal(err)
+	}
+	table := written(t, &Campaign{Dir: dir})
+	if got, want := table.Counts(), "1 run asked for, 1 run, 1 of these as expected"; got != want || table.ShardExitCode() != report.ExitExpected {
+		t.Errorf("got %q, want %q; exit %d", got, want, table.ShardExitCode())
+	}
+}
+
 func TestCountsWritesAllNumbersAlike(t *testing.T) {
-	c := &Campaign{Worlds: []World{{World: "sim", Rows: []Row{{Part: Part{Scenario: "failover", Asked: 1500}, Result: &report.Result{}, Runs: make([]Ran, 1200)}}}}}
-	if got, want := c.Counts(), "1,500 runs asked for, 1,200 run, 1,200 of these as expected"; got != want {
+	r := row("failover")
+	r.Wanted, r.Runs = 1500, make([]Run, 1200)
+	if got, want := (&Table{Rows: []*Row{r}}).Counts(), "1,500 runs asked for, 1,200 run, 1,200 of these as expected"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

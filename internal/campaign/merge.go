@@ -13,8 +13,9 @@ import (
 	"lockbench/internal/shard"
 )
 
-// Merge combines the shards of a campaign in a new folder. A repeated shard is an error; missing shards are returned.
-func Merge(out string, dirs []string, chosen Choices) (sum *Campaign, missing []int, err error) {
+// Merge copies the runs of the shards of a campaign into a new folder. A repeated shard is an error; missing shards are
+// returned.
+func Merge(out string, dirs []string) (sum *Table, missing []int, err error) {
 	if Is(out) {
 		return nil, nil, fmt.Errorf("merge into %s: there is a campaign already; give a new folder with --out DIR", out)
 	}
@@ -32,7 +33,7 @@ func Merge(out string, dirs []string, chosen Choices) (sum *Campaign, missing []
 		if all = append(all, c); !slices.Contains(commands, c.Again) {
 			commands = append(commands, c.Again)
 		}
-		if what := all[0].differs(c); what != "" {
+		if what := differs(all[0], c); what != "" {
 			return nil, nil, fmt.Errorf("%s and %s are parts of different campaigns: they differ in %s", dirs[0], dir, what)
 		}
 		if err := have.Add(c.Shard); err != nil {
@@ -40,33 +41,31 @@ func Merge(out string, dirs []string, chosen Choices) (sum *Campaign, missing []
 		}
 	}
 	missing = have.Missing(all[0].Shard.N)
-	sum = &Campaign{Settings: all[0].Settings, Dir: out}
-	sum.Shard, sum.Again = shard.Shard{}, strings.Join(commands, " && ")
-	for i, w := range all[0].Worlds {
-		w.Rows = slices.Clone(w.Rows)
-		for j := range w.Rows {
-			w.Rows[j] = Row{Part: w.Rows[j].Part, NotRun: "its shard did not get that far, or is missing"}
-			w.Rows[j].Elsewhere = 0
-		}
+	whole := &Campaign{Settings: all[0].Settings, Worlds: slices.Clone(all[0].Worlds), Dir: out}
+	whole.Shard, whole.Again = shard.Shard{}, strings.Join(commands, " && ")
+	for i := range whole.Worlds {
+		w := &whole.Worlds[i]
+		w.Stopped = "its shard did not get that far, or is missing"
 		for _, c := range all {
 			if c.Worlds[i].Missing == "" {
 				w.Missing = "" // a machine had it
 			}
-			to := filepath.Join(out, w.World)
-			if err := os.CopyFS(to, os.DirFS(filepath.Join(c.Dir, w.World))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.CopyFS(filepath.Join(out, w.World), os.DirFS(filepath.Join(c.Dir, w.World))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, nil, fmt.Errorf("merge %s into %s: %w; give a new folder with --out DIR", c.Dir, out, err)
 			}
 		}
-		sum.Worlds = append(sum.Worlds, w)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("merge into %s: %w", out, err)
 	}
-	return sum, missing, sum.Finish(chosen)
+	if sum, err = whole.Table(); err != nil {
+		return nil, nil, err
+	}
+	return sum, missing, errors.Join(whole.writeJSON(), sum.Write())
 }
 
 // differs returns the reason why two campaigns are not the same campaign or shards of one, or "".
-func (c *Campaign) differs(with *Campaign) string {
+func differs(c, with *Campaign) string {
 	switch {
 	case !reflect.DeepEqual(c.Asked, with.Asked):
 		return "the expectations"
@@ -80,7 +79,7 @@ func (c *Campaign) differs(with *Campaign) string {
 		return "the number of seeds"
 	case c.Scenarios != with.Scenarios:
 		return "scenarios"
-	case c.worldNames() != with.worldNames():
+	case !slices.EqualFunc(c.Worlds, with.Worlds, func(a, b World) bool { return a.World == b.World }):
 		return "worlds"
 	}
 	return ""

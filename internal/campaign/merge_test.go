@@ -36,12 +36,12 @@ func TestMerge(t *testing.T) {
 	first, second := part(t, 1, "one machine", "no daemon"), part(t, 2, "another machine", "")
 	for _, dirs := range [][]string{{first, second}, {second, first}} {
 		out := filepath.Join(t.TempDir(), "all")
-		sum, missing, err := Merge(out, dirs, plan("failover", "steady"))
+		sum, missing, err := Merge(out, dirs)
 		if err != nil || len(missing) > 0 || sum.ExitCode() != report.ExitUnknown {
 			t.Fatalf("missing %v, %v", missing, err)
 		}
-		if w := sum.Worlds[1]; w.Missing != "" || w.ran() != 2 {
-			t.Errorf("docker: missing %q, %d runs", w.Missing, w.ran())
+		if w := sum.Campaign.Worlds[1]; w.Missing != "" || sum.Ran() != 6 {
+			t.Errorf("docker: missing %q, %d runs", w.Missing, sum.Ran())
 		}
 		has(t, out, "8 runs asked for, 6 run, 6 of these as expected", "another machine", "one machine", "its shard did not get that far",
 			"Again: `"+map[string]string{first: "lockbench matrix one machine && lockbench matrix another machine",
@@ -65,7 +65,7 @@ func TestMergeRefuses(t *testing.T) {
 		{staged(t).Dir, "it is a whole matrix"},
 		{t.TempDir(), "name the folder of a matrix"},
 	} {
-		if _, _, err := Merge(out, []string{one, c.dir}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Merge(out, []string{one, c.dir}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

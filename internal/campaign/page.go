@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
@@ -27,52 +25,33 @@ var pages = template.Must(template.New("matrix").Funcs(page.Words).Parse(markup)
 // view is the data of the template.
 type view struct {
 	page.Parts
-	table
-	Own     template.CSS
-	Outcome string
-	Key     string
-	Facts   []string
-	Again   string
-	Groups  []groupView
+	*Table
+	Own    template.CSS
+	Key    string
+	Facts  []string
+	Heat   []*Row // in another order than Rows
+	Groups []struct {
+		Name string
+		N    int
+	}
 	Legend  []report.Look
-	NotRun  []string
-	Odd     []oddView
+	Missing []string
+	Odd     []struct{ Href, Name, Text string }
 	From    []string
-	Runs    []runsView
-}
-
-// groupView is the heading of adjacent columns.
-type groupView struct {
-	Name string
-	N    int
-}
-
-// oddView is a cell that is not as expected, with the reason.
-type oddView struct{ Href, Name, Text string }
-
-// runsView are the runs of a row.
-type runsView struct {
-	Scenario string
-	Ran      []runLink
-}
-
-type runLink struct {
-	Ran
-	Href string
 }
 
 // page writes report.html.
-func (c *Campaign) page(w io.Writer) error {
-	rows := c.lines()
+func (t *Table) page(w io.Writer) error {
 	v := view{
-		Parts: page.Shared(), table: c.table(rows), Own: template.CSS(style), Outcome: c.Outcome(), Key: report.Exits[c.ExitCode()].Color,
-		Again: c.Again, NotRun: c.notRun(), From: c.provenance(),
+		Parts: page.Shared(), Table: t, Own: template.CSS(style), Key: report.Exits[t.ExitCode()].Color,
+		Heat: t.worstFirst(), Missing: t.missing(), From: t.provenance(),
 	}
 	for _, outcome := range report.Outcomes() {
 		v.Legend = append(v.Legend, outcome.Look())
 	}
 	cells, episodes, seconds := 0, 0, 0.0
-	for _, r := range rows {
+	for _, r := range t.Rows {
+		seconds += r.Result.DurationS
 		for l := range r.Result.All() {
 			if len(r.Runs) > 0 && l.Unsupported == "" {
 				cells++
@@ -80,40 +59,23 @@ func (c *Campaign) page(w io.Writer) error {
 			}
 		}
 		for _, l := range r.wrong() {
-			v.Odd = append(v.Odd, oddView{c.cellOf(r, l).Href, r.name + ", " + l.Lock, strings.TrimPrefix(l.Remark(), l.Lock+": ")})
+			v.Odd = append(v.Odd, struct{ Href, Name, Text string }{r.cell(l).Href, r.Name + ", " + l.Lock, strings.TrimPrefix(l.Remark(), l.Lock+": ")})
 		}
-		seconds += r.Result.DurationS
-		runs := runsView{Scenario: r.name}
-		for _, ran := range r.Runs {
-			runs.Ran = append(runs.Ran, runLink{ran, c.href(ran, "")})
-		}
-		v.Runs = append(v.Runs, runs)
 	}
-	v.Facts = []string{c.Counts(), report.Plural(len(rows), "row"), report.Plural(len(v.Locks), "lock"), report.Plural(cells, "cell") + " run",
-		report.Plural(episodes, "episode") + " in all", fmt.Sprintf("seeds from %d", c.Seed), "runs took " + report.Seconds(seconds)}
-	for _, lock := range v.Locks {
-		if n := len(v.Groups); n == 0 || v.Groups[n-1].Name != lock.Kind.String() {
-			v.Groups = append(v.Groups, groupView{Name: lock.Kind.String()})
+	v.Facts = []string{t.Counts(), report.Plural(len(v.Heat), "row"), report.Plural(len(t.Locks), "lock"), report.Plural(cells, "cell") + " run",
+		report.Plural(episodes, "episode") + " in all", fmt.Sprintf("seeds from %d", t.Campaign.Seed), "runs took " + report.Seconds(seconds)}
+	for _, lock := range t.Locks {
+		n := len(v.Groups)
+		if n == 0 || v.Groups[n-1].Name != lock.Kind.String() {
+			v.Groups, n = append(v.Groups, struct {
+				Name string
+				N    int
+			}{Name: lock.Kind.String()}), n+1
 		}
-		v.Groups[len(v.Groups)-1].N++
+		v.Groups[n-1].N++
 	}
 	if err := pages.Execute(w, v); err != nil {
 		return fmt.Errorf("write the page of the matrix: %w", err)
 	}
 	return nil
 }
-
-// provenance describes the origin of the campaign and of the runs in each world.
-func (c *Campaign) provenance() []string {
-	all := []string{"begun " + stamp(c.Started), c.Program, c.Machine}
-	for _, w := range c.Worlds {
-		about := []string{"world " + w.World, w.About, w.Machine, strings.Join(w.Programs, "; ")}
-		if !w.Started.IsZero() {
-			about = append(about, "begun "+stamp(w.Started))
-		}
-		all = append(all, strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), " · "))
-	}
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-}
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

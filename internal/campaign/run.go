@@ -13,18 +13,14 @@ import (
 	"lockbench/internal/run"
 )
 
-// Do does one run. It makes its folder in out.
-type Do func(ctx context.Context, r Run, out string) error
-
-// Runner is a usable world, or the reason why it cannot be used; then Do is nil.
+// Runner does one run in a world, in a new folder in out. A world that cannot be used has the reason, and no Do.
 type Runner struct {
-	Do      Do
+	Do      func(ctx context.Context, r Run, out string) error
 	Missing string
 }
 
 // Work describes how to run a campaign.
 type Work struct {
-	Chosen Choices
 	Worlds map[string]Runner // by the names of the worlds
 	// Budget limits the time; 0: unlimited. The worlds share the remaining time evenly, in order. A run starts only if it
 	// fits by the duration of earlier runs of its scenario.
@@ -34,256 +30,240 @@ type Work struct {
 	now func() time.Time // for tests
 }
 
-// Run does the missing runs and writes the results. A failure of one run or world does not stop the others.
-func (c *Campaign) Run(ctx context.Context, w Work) error {
+// Run does the missing runs and writes the reports. A failure of one run or world does not stop the others.
+func (c *Campaign) Run(ctx context.Context, w Work) (*Table, error) {
 	if w.now == nil {
 		w.now = time.Now
 	}
 	if w.Say == nil {
 		w.Say = func(string) {}
 	}
-	c.FiguresOnly = false // it has runs from now on
 	ready := 0
 	for i := range c.Worlds {
 		if w.Worlds[c.Worlds[i].World].Missing == "" {
 			ready++
 		}
 	}
-	done := newResults(c.Dir)
+	done := newReader(c.Dir)
 	left := w.Budget
 	var failures []error
 	for i := range c.Worlds {
-		t := inWorld{Campaign: c, world: &c.Worlds[i], results: done, work: w, begun: w.now()}
-		runner := w.Worlds[t.world.World]
-		t.world.Missing = runner.Missing
-		if runner.Missing != "" {
+		l := loop{Campaign: c, world: &c.Worlds[i], reader: done, work: w, begun: w.now()}
+		if err := l.read(); err != nil {
+			return nil, err
+		}
+		runner := w.Worlds[l.world.World]
+		if l.world.Missing = runner.Missing; runner.Missing != "" {
 			said := "not run"
-			if t.world.ran() > 0 {
+			if slices.ContainsFunc(l.ran, func(runs []Run) bool { return len(runs) > 0 }) {
 				said = "not continued"
 			}
-			w.Say(fmt.Sprintf("world %s: %s: %s", t.world.World, said, runner.Missing))
-			t.why = runner.Missing
-		} else {
-			t.budget = left / time.Duration(ready)
-			ready--
-			if err := t.run(ctx, runner.Do); err != nil {
-				failures = append(failures, fmt.Errorf("world %s: %w", t.world.World, err))
-			}
-			left -= w.now().Sub(t.begun)
+			w.Say(fmt.Sprintf("world %s: %s: %s", l.world.World, said, runner.Missing))
+			continue
 		}
-		if err := c.collect(t.world, done, w.Chosen, t.why); err != nil {
-			return err
+		l.budget = left / time.Duration(ready)
+		ready--
+		if err := l.run(ctx, runner); err != nil {
+			failures = append(failures, fmt.Errorf("world %s: %w", l.world.World, err))
 		}
+		l.world.Stopped = l.why
+		left -= w.now().Sub(l.begun)
 	}
-	return errors.Join(errors.Join(failures...), c.write())
+	t, err := c.table(done)
+	if err != nil {
+		return nil, errors.Join(append(failures, err)...)
+	}
+	return t, errors.Join(append(failures, c.writeJSON(), t.Write())...)
 }
 
-// inWorld is the part of one world in a campaign that runs.
-type inWorld struct {
+// loop does the missing runs of one world.
+type loop struct {
 	*Campaign
+	*reader
 	world    *World
-	results  *results
 	work     Work
 	budget   time.Duration // of this world, if there is one
 	begun    time.Time
-	ran      [][]Ran         // the complete runs of each row
+	ran      [][]Run         // of each job
 	failed   map[string]bool // the folders of runs in which the harness failed before this campaign ran
 	pace     run.Pace
 	why      string // the reason for runs that are missing at the end
 	failures []error
 }
 
-// job is a run to do.
-type job struct {
+// turn is a run of a job in a round.
+type turn struct {
 	Run
-	round, row int
+	round, job int
+}
+
+// read reads the runs that were done earlier.
+func (l *loop) read() (err error) {
+	l.failed, l.ran = map[string]bool{}, make([][]Run, len(l.world.Jobs))
+	for i := range l.world.Jobs {
+		if l.ran[i], err = l.runs(l.world.World, l.world.Jobs[i]); err != nil {
+			return err
+		}
+		for _, x := range l.ran[i] {
+			l.failed[x.Dir] = x.failed()
+			l.pace.Add(x.took())
+		}
+	}
+	return nil
 }
 
 // run goes round by round: each scenario once, then each again with the next seed. A run in which the harness failed is
 // repeated once each time the campaign continues, and its folder remains.
-func (t *inWorld) run(ctx context.Context, do Do) error {
-	t.failed, t.ran = map[string]bool{}, make([][]Ran, len(t.world.Rows))
-	for i := range t.world.Rows {
-		if err := t.read(i); err != nil {
+func (l *loop) run(ctx context.Context, runner Runner) error {
+	for t := range l.turns {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := l.do(ctx, t, runner); err != nil {
 			return err
 		}
-		for _, x := range t.ran[i] {
-			t.failed[x.Dir] = x.failed()
-			t.pace.Add(x.took())
-		}
 	}
-	var broken error
-	run.Each(ctx, t.jobs, 1, func(ctx context.Context, j job) bool {
-		broken = t.do(ctx, j, do)
-		return broken == nil
-	})
-	if broken != nil {
-		return broken
-	}
-	err := errors.Join(t.failures...)
+	err := errors.Join(l.failures...)
 	switch {
 	case ctx.Err() != nil:
-		t.why = "the matrix was stopped before this world"
-	case t.why == "" && err != nil:
-		t.why = "a run failed: " + report.OneLine(err.Error())
+		l.why = "the matrix was stopped before this world"
+	case l.why == "" && err != nil:
+		l.why = "a run failed: " + report.OneLine(err.Error())
 	}
 	return err
 }
 
-func (t *inWorld) read(row int) (err error) {
-	t.ran[row], err = t.results.complete(t.world.World, t.world.Rows[row].Scenario)
-	return err
-}
-
-// jobs yields the missing runs. It ends after a round without wanted runs, or when the budget is spent.
-func (t *inWorld) jobs(yield func(job) bool) {
-	for round, more := 0, true; more && t.why == ""; round++ {
+// turns yields the missing runs. It ends after a round without wanted runs, or when the budget is spent.
+func (l *loop) turns(yield func(turn) bool) {
+	for round, more := 0, true; more && l.why == ""; round++ {
 		more = false
-		for i := range t.world.Rows {
-			if !t.wants(i, round) {
+		for i, job := range l.world.Jobs {
+			if !l.wants(i, round) {
 				continue
 			}
 			more = true
-			if !t.mine(t.world, i, round) || t.done(i, round) {
+			if !l.has(l.world, i, round) || l.done(i, round) {
 				continue
 			}
-			p := t.world.Rows[i].Part
 			longest := time.Duration(0)
-			for _, x := range t.ran[i] {
+			for _, x := range l.ran[i] {
 				longest = max(longest, x.took())
 			}
-			if left := t.budget - t.gone(); t.work.Budget > 0 && (left <= 0 || left < longest) {
-				t.why = fmt.Sprintf("the budget of %s was spent before this world", t.work.Budget)
+			if left := l.budget - l.gone(); l.work.Budget > 0 && (left <= 0 || left < longest) {
+				l.why = fmt.Sprintf("the budget of %s was spent before this world", l.work.Budget)
 				continue // a shorter one may still fit
 			}
-			if t.Episodes > 0 {
-				p.Episodes = min(p.Episodes, t.Episodes-round*p.Episodes) // the last run has the rest
+			if l.Episodes > 0 {
+				job.Episodes = min(job.Episodes, l.Episodes-round*job.Episodes) // the last run has the rest
 			}
-			if !yield(job{Run{World: t.world.World, Part: p, Seed: t.Seed + uint64(round)}, round, i}) {
+			if !yield(turn{Run{World: l.world.World, Job: job, Seed: l.Seed + uint64(round)}, round, i}) {
 				return
 			}
 		}
 	}
 }
 
-// wants reports whether a row has a run in a round. If the world can run no lock with servers, one run is enough to know
+// wants reports whether a job has a run in a round. If the world can run no lock with servers, one run is enough to know
 // that.
-func (t *inWorld) wants(row, round int) bool {
-	p := t.world.Rows[row].Part
+func (l *loop) wants(job, round int) bool {
+	asked := l.world.Jobs[job].Asked
 	switch {
 	case round == 0:
 		return true
-	case len(t.ran[row]) > 0 && unable(t.ran[row][0].result) != "":
+	case len(l.ran[job]) > 0 && unable(l.ran[job][0].Result) != "":
 		return false
-	case p.Asked > 0:
-		return round < p.Asked
+	case asked > 0:
+		return round < asked
 	}
-	return t.work.Budget > 0
+	return l.work.Budget > 0
 }
 
-// done reports whether a run of this campaign is complete.
-func (t *inWorld) done(row, round int) bool {
-	x := t.find(row, round)
-	return x != nil && !t.failed[x.Dir]
+// done reports whether a run was done before.
+func (l *loop) done(job, round int) bool {
+	x := l.find(job, round)
+	return x != nil && !l.failed[x.Dir]
 }
 
-func (t *inWorld) find(row, round int) *Ran {
-	i := slices.IndexFunc(t.ran[row], func(x Ran) bool { return x.Seed == t.Seed+uint64(round) })
+func (l *loop) find(job, round int) *Run {
+	i := slices.IndexFunc(l.ran[job], func(x Run) bool { return x.Seed == l.Seed+uint64(round) })
 	if i < 0 {
 		return nil
 	}
-	return &t.ran[row][i]
+	return &l.ran[job][i]
 }
 
-func (t *inWorld) do(ctx context.Context, j job, do Do) error {
-	if x := t.find(j.row, j.round); x != nil {
-		t.say(fmt.Sprintf("the harness failed in %s, so the run is repeated", x.Dir))
+func (l *loop) do(ctx context.Context, t turn, runner Runner) error {
+	if x := l.find(t.job, t.round); x != nil {
+		l.say(fmt.Sprintf("the harness failed in %s, so the run is repeated", x.Dir))
 	}
-	t.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", j.round+1, j.row+1, len(t.world.Rows), j.Scenario, j.Seed, report.Plural(len(j.Locks), "lock")))
-	before := t.work.now()
-	if err := do(ctx, j.Run, filepath.Join(t.Dir, j.World)); err != nil && ctx.Err() == nil {
-		t.failures = append(t.failures, fmt.Errorf("%s, seed %d: %w", j.Scenario, j.Seed, err))
-		t.say(fmt.Sprintf("%s failed: %v", j.Scenario, err))
+	l.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", t.round+1, t.job+1, len(l.world.Jobs), t.Scenario, t.Seed, report.Plural(len(t.Locks), "lock")))
+	before := l.work.now()
+	if err := runner.Do(ctx, t.Run, filepath.Join(l.Dir, t.World)); err != nil && ctx.Err() == nil {
+		l.failures = append(l.failures, fmt.Errorf("%s, seed %d: %w", t.Scenario, t.Seed, err))
+		l.say(fmt.Sprintf("%s failed: %v", t.Scenario, err))
 	}
-	if err := t.read(j.row); err != nil {
+	var err error
+	if l.ran[t.job], err = l.runs(t.World, l.world.Jobs[t.job]); err != nil {
 		return err
 	}
-	x := t.find(j.row, j.round)
+	x := l.find(t.job, t.round)
 	if x == nil {
 		return nil
 	}
-	t.pace.Add(x.took())
-	return t.tell(j, x, t.work.now().Sub(before))
+	l.pace.Add(x.took())
+	return l.tell(t, x, l.work.now().Sub(before))
 }
 
-func (t *inWorld) gone() time.Duration { return t.work.now().Sub(t.begun) }
+func (l *loop) gone() time.Duration { return l.work.now().Sub(l.begun) }
 
-func (t *inWorld) say(line string) {
-	t.work.Say(fmt.Sprintf("%s %s  %s", t.world.World, report.Clock(t.gone()), line))
+func (l *loop) say(line string) {
+	l.work.Say(fmt.Sprintf("%s %s  %s", l.world.World, report.Clock(l.gone()), line))
 }
 
 // tell reports the result of a run, its duration, and an estimate for the rest of the world's turn.
-func (t *inWorld) tell(j job, x *Ran, took time.Duration) error {
-	s, err := t.work.Chosen.scenario(j.Scenario)
+func (l *loop) tell(t turn, x *Run, took time.Duration) error {
+	row := Row{Job: t.Job, Runs: []Run{*x}, Result: x.Result}
+	s, err := l.scenario(&row)
 	if err != nil {
 		return err
 	}
-	row := Row{Part: j.Part, Runs: []Ran{*x}, Result: x.result}
-	parts := []string{report.OneLine(j.Scenario)}
-	for l := range row.Result.All() {
-		c := t.cellOf(line{&row, j.Scenario}, l)
-		text := c.Sign + " " + l.Lock
+	parts := []string{report.OneLine(t.Scenario)}
+	for lock := range row.Result.All() {
+		c := row.cell(lock)
+		text := c.Sign + " " + lock.Lock
 		if c.Rate != "" {
 			text += " " + c.Rate
 		}
-		if _, odd := oddOf(s, l); odd {
+		if _, odd := oddOf(s, lock); odd {
 			text += " " + wrongSign
 		}
 		parts = append(parts, text)
 	}
 	end := report.Roughly(took)
-	if left := t.left(j); left > 0 {
+	if left := l.left(t); left > 0 {
 		end += ", ~" + report.Roughly(left) + " left"
-		if len(t.Worlds) > 1 {
-			end += " in " + t.world.World
+		if len(l.Worlds) > 1 {
+			end += " in " + l.world.World
 		}
 	}
-	t.work.Say(strings.Join(append(parts, end), "  "))
+	l.work.Say(strings.Join(append(parts, end), "  "))
 	return nil
 }
 
 // left estimates the duration of the rest of the world's turn.
-func (t *inWorld) left(after job) time.Duration {
-	jobs, open := 0, false
-	for i := range t.world.Rows {
-		p := t.world.Rows[i].Part
-		open = open || p.Asked == 0
-		for round := after.round; round < max(p.Asked, 1); round++ {
-			if (round > after.round || i > after.row) && t.wants(i, round) && t.mine(t.world, i, round) && !t.done(i, round) {
-				jobs++
+func (l *loop) left(after turn) time.Duration {
+	runs, open := 0, false
+	for i, job := range l.world.Jobs {
+		open = open || job.Asked == 0
+		for round := after.round; round < max(job.Asked, 1); round++ {
+			if (round > after.round || i > after.job) && l.wants(i, round) && l.has(l.world, i, round) && !l.done(i, round) {
+				runs++
 			}
 		}
 	}
-	left := t.pace.Left(jobs)
-	if budget := max(0, t.budget-t.gone()); t.work.Budget > 0 && (open || left > budget) {
+	left := l.pace.Left(runs)
+	if budget := max(0, l.budget-l.gone()); l.work.Budget > 0 && (open || left > budget) {
 		return budget
 	}
 	return left
-}
-
-// mine reports whether a run belongs to this shard. Scenarios rotate between shards, so that no shard has all runs of a
-// slow scenario.
-func (c *Campaign) mine(world *World, row, round int) bool {
-	piece := 0
-	for i := range c.Worlds {
-		w := &c.Worlds[i]
-		if w.World == world.World {
-			piece += round*len(w.Rows) + (row+round)%len(w.Rows)
-			break
-		}
-		for j := range w.Rows {
-			piece += w.Rows[j].Asked
-		}
-	}
-	return c.Shard.Has(piece)
 }

@@ -12,22 +12,21 @@ import (
 )
 
 // Screen returns the final output: the verdicts, unexpected results and missing runs.
-func (c *Campaign) Screen(columns int) []string {
-	rows := c.lines()
-	text := c.table(rows).screen(columns)
-	for _, why := range c.notRun() {
+func (t *Table) Screen(columns int) []string {
+	text := t.screen(columns)
+	for _, why := range t.missing() {
 		text = append(text, "Not run: "+why)
 	}
-	for _, r := range rows {
+	for _, r := range t.Shown() {
 		for _, l := range r.wrong() {
-			text = append(text, fmt.Sprintf("%s %s, %s", l.Mark(), r.name, l.Remark()))
+			text = append(text, fmt.Sprintf("%s %s, %s", l.Mark(), r.Name, l.Remark()))
 		}
 	}
-	return append(text, c.Counts())
+	return append(text, t.Counts())
 }
 
 // screen returns the table with its legend, divided into tables that are not wider than the screen.
-func (t table) screen(columns int) []string {
+func (t *Table) screen(columns int) []string {
 	var text []string
 	for from := 0; from < len(t.Locks); {
 		to := from + 1
@@ -44,55 +43,36 @@ func (t table) screen(columns int) []string {
 	if len(text) == 0 {
 		return nil
 	}
+	var cells []Cell
+	for _, r := range t.Shown() {
+		cells = append(cells, r.Cells...)
+	}
 	var means []string
 	for _, outcome := range report.Outcomes() {
 		look := outcome.Look()
-		if t.has(func(c cell) bool { return c.Sign == look.Sign }) {
+		if slices.ContainsFunc(cells, func(c Cell) bool { return c.Sign == look.Sign }) {
 			means = append(means, look.Sign+" "+look.Label)
 		}
 	}
-	if t.has(func(c cell) bool { return c.Wrong }) {
+	if slices.ContainsFunc(cells, func(c Cell) bool { return c.Wrong }) {
 		means = append(means, wrongSign+" not what the scenario expects")
 	}
 	text = append(text, strings.Join(means, " · "))
-	if fewest := t.fewestHeld(); fewest > 0 {
+	if fewest := fewestHeld(cells); fewest > 0 {
 		_, high := stats.Bounds(0, fewest)
-		text = append(text, fmt.Sprintf("○ 0/%d allows a rate of up to %s (95 %%)", fewest, report.Percent(high)))
+		text = append(text, fmt.Sprintf("%s 0/%d allows a rate of up to %s (95 %%)", report.Held.Look().Sign, fewest, report.Percent(high)))
 	}
 	return append(text, "")
 }
 
 // fewestHeld returns the smallest number of episodes in which a lock held; 0: no lock held.
-func (t table) fewestHeld() (fewest int) {
-	for _, r := range t.Rows {
-		for _, c := range r.Cells {
-			if c.Episodes > 0 && (fewest == 0 || c.Episodes < fewest) {
-				fewest = c.Episodes
-			}
+func fewestHeld(cells []Cell) (fewest int) {
+	for _, c := range cells {
+		if c.Episodes > 0 && (fewest == 0 || c.Episodes < fewest) {
+			fewest = c.Episodes
 		}
 	}
 	return fewest
-}
-
-// has reports whether any cell has a property.
-func (t table) has(property func(cell) bool) bool {
-	return slices.ContainsFunc(t.Rows, func(r tableRow) bool { return slices.ContainsFunc(r.Cells, property) })
-}
-
-// gathered are texts with the scenarios to which they apply, in order.
-type gathered struct {
-	order     []string
-	scenarios map[string][]string
-}
-
-func (g *gathered) add(what, scenario string) {
-	if g.scenarios == nil {
-		g.scenarios = map[string][]string{}
-	}
-	if g.scenarios[what] == nil {
-		g.order = append(g.order, what)
-	}
-	g.scenarios[what] = append(g.scenarios[what], scenario)
 }
 
 // aligned formats the rows of a table with aligned columns.
@@ -108,20 +88,4 @@ func aligned(table [][]string) []string {
 		lines = append(lines, strings.TrimRight(line, " \n"))
 	}
 	return lines
-}
-
-// ExitLine explains the exit code and names the scenarios that cause it.
-func (c *Campaign) ExitLine() string {
-	code := c.ExitCode()
-	var reasons []string
-	for _, r := range c.lines() {
-		if code != report.ExitExpected && r.exitCode() == code {
-			reasons = append(reasons, report.OneLine(r.name))
-		}
-	}
-	text := fmt.Sprintf("Exit %d: %s", code, c.Outcome())
-	if len(reasons) > 0 {
-		text += ": " + strings.Join(reasons, ", ")
-	}
-	return text + "."
 }

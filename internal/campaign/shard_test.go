@@ -32,15 +32,13 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 		done = append(done, r.ID())
 		return ran(out, r.Scenario, r.Seed, func(x *report.Result) { x.World = r.World })
 	}
-	return c, Work{Chosen: all, Worlds: map[string]Runner{"sim": {Do: do}, "local": {Do: do}}}, &done
+	return c, Work{Worlds: map[string]Runner{"sim": {Do: do}, "local": {Do: do}}}, &done
 }
 
 // For any number of shards, each run is in exactly one.
 func TestSpread(t *testing.T) {
 	whole, work, wanted := spread(t, t.TempDir(), shard.Shard{})
-	if err := whole.Run(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	table := mustRun(t, whole, work)
 	if len(*wanted) != 2*3*7 {
 		t.Fatalf("%d runs", len(*wanted))
 	}
@@ -49,10 +47,8 @@ func TestSpread(t *testing.T) {
 		var all []string
 		for i := 1; i <= n; i++ {
 			c, work, done := spread(t, dir, shard.Shard{I: i, N: n})
-			if err := c.Run(t.Context(), work); err != nil {
-				t.Fatal(err)
-			}
-			if code := c.ShardExitCode(); code != report.ExitExpected || !c.Done() {
+			part := mustRun(t, c, work)
+			if code := part.ShardExitCode(); code != report.ExitExpected || !part.Done() {
 				t.Errorf("part %d of %d: exit code %d", i, n, code)
 			}
 			all = append(all, *done...)
@@ -62,20 +58,18 @@ func TestSpread(t *testing.T) {
 		if !slices.Equal(all, *wanted) {
 			t.Fatalf("%d parts did %v", n, all)
 		}
-		sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen)
+		sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")))
 		if err != nil || len(missing) > 0 {
 			t.Fatalf("%d parts: missing %v, %v", n, missing, err)
 		}
-		for i, w := range whole.Worlds {
-			for j, row := range w.Rows {
-				got := sum.Worlds[i].Rows[j]
-				if got.Scenario != row.Scenario || len(got.Runs) != 7 || got.Result.Find("bad").ViolatingEpisodes != row.Result.Find("bad").ViolatingEpisodes || got.NotRun != "" || got.Elsewhere != 0 {
-					t.Errorf("%d parts: %s %s: %d runs, %q", n, w.World, row.Scenario, len(got.Runs), got.NotRun)
-				}
+		for i, r := range table.Rows {
+			got := sum.Rows[i]
+			if got.Name != r.Name || len(got.Runs) != 7 || got.Result.Find("bad").ViolatingEpisodes != r.Result.Find("bad").ViolatingEpisodes || got.NotRun() != "" || got.Wanted != 7 {
+				t.Errorf("%d parts: %s: %d runs, %q", n, r.Name, len(got.Runs), got.NotRun())
 			}
 		}
-		if sum.ExitCode() != whole.ExitCode() || sum.Counts() != whole.Counts() {
-			t.Errorf("%d parts: %s; the whole: %s", n, sum.Counts(), whole.Counts())
+		if sum.ExitCode() != table.ExitCode() || sum.Counts() != table.Counts() {
+			t.Errorf("%d parts: %s; the whole: %s", n, sum.Counts(), table.Counts())
 		}
 	}
 }
@@ -85,12 +79,10 @@ func TestSpreadAgain(t *testing.T) {
 	dir := t.TempDir()
 	one := filepath.Join(dir, Folder, "nightly", "1-of-2")
 	c, work, done := spread(t, dir, shard.Shard{I: 1, N: 2})
-	if err := c.Run(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	table := mustRun(t, c, work)
 	first := len(*done)
 	// One run was killed, and the folder of another is lost.
-	lost := c.Worlds[0].Rows[0].Runs[0]
+	lost := table.Rows[0].Runs[0]
 	if err := os.Remove(filepath.Join(one, lost.Dir, report.ResultFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +90,12 @@ func TestSpreadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, work, done = spread(t, dir, shard.Shard{I: 1, N: 2})
-	if err := c.Run(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, work)
 	if want := []string{fmt.Sprintf("sim/a/%d", lost.Seed)}; !slices.Equal(*done, want) || first != 21 {
 		t.Errorf("%d and then %v were done; want 21 and %v", first, *done, want)
 	}
-	sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")), work.Chosen)
-	if err != nil || !slices.Equal(missing, []int{2}) || sum.ExitCode() != report.ExitUnknown || !strings.Contains(sum.Worlds[0].Rows[0].NotRun, "is missing") {
+	sum, missing, err := Merge(filepath.Join(dir, "sum"), Shards(filepath.Join(dir, Folder, "nightly")))
+	if err != nil || !slices.Equal(missing, []int{2}) || sum.ExitCode() != report.ExitUnknown || !strings.Contains(sum.Rows[0].NotRun(), "is missing") {
 		t.Errorf("missing %v, exit code %d, %v", missing, sum.ExitCode(), err)
 	}
 	other := asked
@@ -133,7 +123,7 @@ func TestSeeds(t *testing.T) {
 		worlds, err := all.In([]string{"sim", "local"}, Settings{Seeds: text})
 		got := ""
 		for _, w := range worlds {
-			for _, r := range w.Rows {
+			for _, r := range w.Jobs {
 				got += fmt.Sprintf("%s/%s %d ", w.World, r.Scenario, r.Asked)
 			}
 		}

@@ -24,15 +24,15 @@ func legend() string {
 }
 
 // incomplete is the end of a summary that is too long.
-const incomplete = "The summary is incomplete; report.html and campaign.json contain the rest.\n"
+const incomplete = "The summary is incomplete; report.html contains the rest.\n"
 
 // summary writes summary.md: unexpected results with the commands that repeat them, missing runs, and the verdicts. It
 // ends at report.SummaryMax, and then reports that.
-func (c *Campaign) summary(w io.Writer) error {
+func (t *Table) summary(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d.\n\n", c.Outcome(), c.Counts(), c.Seed)
-	if c.Again != "" {
-		fmt.Fprintf(&b, "Again: %s\n\n", report.MarkdownCode(c.Again))
+	fmt.Fprintf(&b, "# lockbench matrix: %s\n\n%s. Seeds from %d.\n\n", t.Outcome(), t.Counts(), t.Campaign.Seed)
+	if again := t.Campaign.Again; again != "" {
+		fmt.Fprintf(&b, "Again: %s\n\n", report.MarkdownCode(again))
 	}
 	section := func(title string, text []string) {
 		if len(text) > 0 {
@@ -40,25 +40,25 @@ func (c *Campaign) summary(w io.Writer) error {
 		}
 	}
 	var odd, notRun, from []string
-	for _, r := range c.lines() {
+	for _, r := range t.Shown() {
 		for _, rate := range r.Rates {
-			odd = append(odd, fmt.Sprintf("%s, all seeds together: %s", report.MarkdownText(r.name), report.MarkdownText(rate)))
+			odd = append(odd, fmt.Sprintf("%s, all seeds together: %s", report.MarkdownText(r.Name), report.MarkdownText(rate)))
 		}
 		for _, o := range r.Odd {
-			odd = append(odd, fmt.Sprintf("%s, [seed %d](%s), %s: %s\n  %s", report.MarkdownText(r.name), o.Seed,
-				target(o.Dir+"/"+report.SummaryFile), report.MarkdownText(o.Lock), report.MarkdownText(o.Text), report.MarkdownCode(o.Again)))
+			odd = append(odd, fmt.Sprintf("%s, [seed %d](%s), %s: %s\n  %s", report.MarkdownText(r.Name), o.Seed,
+				target(o.Dir+"/"+report.SummaryFile), report.MarkdownText(o.Lock), report.MarkdownText(o.Text), report.MarkdownCode(o.Result.Again)))
 		}
 	}
-	for _, text := range c.notRun() {
+	for _, text := range t.missing() {
 		notRun = append(notRun, report.MarkdownText(text))
 	}
-	for _, text := range c.provenance() {
+	for _, text := range t.provenance() {
 		from = append(from, report.MarkdownText(text))
 	}
 	section("Not as expected, each with the command that repeats it", odd)
 	section("Not run", notRun)
 	section("Where and with what", from)
-	if t := c.table(c.lines()); len(t.Locks) > 0 {
+	if len(t.Locks) > 0 {
 		b.WriteString("## Verdicts\n\n" + legend() + "\n\n")
 		for at := 0; at < len(t.Locks); at += columnsMax {
 			markdownTable(&b, t.text(at, min(at+columnsMax, len(t.Locks)), "**"+wrongSign+"**"))

@@ -18,8 +18,8 @@ import (
 // The page of a matrix keeps the same rules as that of a run. It is tested here, next to the browser.
 func TestMatrixPageInABrowser(t *testing.T) {
 	c, err := campaign.Create(t.TempDir(), campaign.Settings{Seed: 7, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC), Again: "lockbench matrix --world sim --seed 7"},
-		[]campaign.World{{World: "sim", Rows: []campaign.Row{
-			{Part: campaign.Part{Scenario: "failover", Locks: []string{"set-nx", "redlock"}, Episodes: 3}}, {Part: campaign.Part{Scenario: "never", Locks: []string{"redlock"}}}}}})
+		[]campaign.World{{World: "sim", Jobs: []campaign.Job{
+			{Scenario: "failover", Locks: []string{"set-nx", "redlock"}, Episodes: 3}, {Scenario: "never", Locks: []string{"redlock"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,12 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		}
 		return page.WriteTo(b.Dir)
 	}
-	if err := c.Run(t.Context(), campaign.Work{Worlds: map[string]campaign.Runner{"sim": {Do: run}}}); err == nil {
+	table, err := c.Run(t.Context(), campaign.Work{Worlds: map[string]campaign.Runner{"sim": {Do: run}}})
+	if err == nil {
 		t.Fatal("one of the two rows fails, and no error says so")
 	}
 	b := page.OpenBrowser(t)
-	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(c.Page())))
+	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(table.Page())))
 	if got := b.Text(t, "#outcome"); got != "as expected, but not all runs were done" {
 		t.Errorf("the outcome reads %q", got)
 	}
