@@ -8,7 +8,6 @@ package results
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"strings"
 
 	"lockbench/checker"
+	"lockbench/internal/campaign"
 	"lockbench/internal/report"
 )
 
@@ -165,27 +165,55 @@ func writeTable[T any](file string, all []T) error {
 	return w.Error()
 }
 
-// collect adds up the runs below a folder, one cell for each place. A lock whose harness failed in a run, and a run
-// that was interrupted, do not count.
+// runsBelow returns the results of the runs below a folder. A campaign has one run for each seed, as in its table. A run that was
+// interrupted does not count.
+func runsBelow(folder string) (all []*report.Result, err error) {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case campaign.Is(path):
+			c, err := campaign.Read(path)
+			if err != nil {
+				return err
+			}
+			t, err := c.Table()
+			if err != nil {
+				return err
+			}
+			for _, r := range t.Rows {
+				for _, x := range r.Runs {
+					all = append(all, x.Result)
+				}
+			}
+			return fs.SkipDir
+		}
+		text, err := os.ReadFile(filepath.Join(path, report.ResultFile))
+		if err != nil {
+			return nil // another folder
+		}
+		r, err := report.ReadResult(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if !r.Interrupted {
+			all = append(all, r)
+		}
+		return fs.SkipDir
+	})
+	return all, err
+}
+
+// collect adds up the runs below a folder, one cell for each place. A lock whose harness failed in a run does not count.
 func collect(folder string) (cells []cell, batches []batch, err error) {
 	at := map[place]*cell{}
 	byWorld := map[string]*batch{}
 	seeds := map[string][]uint64{}
-	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != report.ResultFile {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		var r report.Result
-		if err := json.Unmarshal(text, &r); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if r.Interrupted {
-			return nil
-		}
+	runs, err := runsBelow(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range runs {
 		b := byWorld[r.World]
 		if b == nil {
 			begun := r.Started.UTC().Format("2006-01-02")
@@ -196,7 +224,7 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 			byWorld[r.World] = b
 		}
 		if b.Program != r.Program || b.Machine != r.Machine {
-			return fmt.Errorf("%s was run by %s on %s, and other runs of this folder by %s on %s", path, r.Program, r.Machine, b.Program, b.Machine)
+			return nil, nil, fmt.Errorf("%s, seed %d, was run by %s on %s, and other runs of this folder by %s on %s", r.Scenario, r.Seed, r.Program, r.Machine, b.Program, b.Machine)
 		}
 		seeds[r.World] = append(seeds[r.World], r.Seed)
 		for i := range r.Locks {
@@ -219,8 +247,7 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 				sum.add(c)
 			}
 		}
-		return nil
-	})
+	}
 	for _, c := range at {
 		cells = append(cells, *c)
 	}
@@ -228,7 +255,7 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 		b.Seeds = fmt.Sprintf("%d..%d", slices.Min(seeds[world]), slices.Max(seeds[world]))
 		batches = append(batches, *b)
 	}
-	return cells, batches, err
+	return cells, batches, nil
 }
 
 // classOf returns the class of a violation, or the first check that found something.

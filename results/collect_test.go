@@ -6,20 +6,26 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"lockbench/internal/campaign"
 )
 
-// TestCollect adds up two runs of one cell, and leaves out what does not count.
+// TestCollect adds up three runs of one cell, and leaves out what does not count. A campaign counts one run of a seed.
 func TestCollect(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"steady/1": `{"scenario":"steady","world":"sim","seed":1,"program":"p","machine":"m","locks":[
+		"steady/1": `{"schema":1,"scenario":"steady","world":"sim","seed":1,"program":"p","machine":"m","locks":[
 			{"lock":"set-nx","verdict":"valid","episodes":3,"outage_s":0.5},
 			{"lock":"flock","verdict":"unknown","unsupported":"no files here"},
 			{"lock":"redlock","verdict":"valid","error":"the server did not start","episodes":3}]}`,
-		"steady/2": `{"scenario":"steady","world":"sim","seed":2,"program":"p","machine":"m","locks":[
+		"steady/2": `{"schema":1,"scenario":"steady","world":"sim","seed":2,"program":"p","machine":"m","locks":[
 			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":3,"violating_episodes":2,"lost_updates":7}]}`,
-		"steady/3": `{"scenario":"steady","world":"sim","seed":3,"program":"p","machine":"m","interrupted":true,"locks":[
+		"steady/3": `{"schema":1,"scenario":"steady","world":"sim","seed":3,"program":"p","machine":"m","interrupted":true,"locks":[
 			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":1,"violating_episodes":1}]}`,
+		"matrix/nightly/sim/steady/1": `{"schema":1,"scenario":"steady","world":"sim","seed":4,"program":"p","machine":"m","locks":[
+			{"lock":"set-nx","verdict":"valid","episodes":3},{"lock":"redlock","error":"the server did not start"}]}`,
+		"matrix/nightly/sim/steady/2": `{"schema":1,"scenario":"steady","world":"sim","seed":4,"program":"p","machine":"m","locks":[
+			{"lock":"set-nx","verdict":"valid","episodes":3}]}`,
 	} {
 		dir := filepath.Join(folder, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -29,18 +35,22 @@ func TestCollect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	plan := `{"campaign":2,"worlds":[{"world":"sim","rows":[{"scenario":"steady","locks":["set-nx","redlock"],"episodes":3}]}]}`
+	if err := os.WriteFile(filepath.Join(folder, "matrix", "nightly", campaign.File), []byte(plan), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	cells, batches, err := collect(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := []cell{{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "valid", Batch: "old"}}
 	cells, batches = merge(old, cells, []batch{{Batch: "old"}}, batches)
-	if len(batches) != 1 || batches[0].Seeds != "1..2" {
-		t.Errorf("the batches are %+v, expected one with the seeds 1..2", batches)
+	if len(batches) != 1 || batches[0].Seeds != "1..4" {
+		t.Errorf("the batches are %+v, expected one with the seeds 1..4", batches)
 	}
 	want := []cell{
 		{World: "sim", Scenario: "steady", Lock: "flock", Verdict: noPart, Batch: batches[0].Batch},
-		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: measuredAs(2), Episodes: measuredAs(6), LostWrites: measuredAs(7), OutageS: measuredAs(0.5), Batch: batches[0].Batch},
+		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: measuredAs(2), Episodes: measuredAs(9), LostWrites: measuredAs(7), OutageS: measuredAs(0.5), Batch: batches[0].Batch},
 	}
 	if len(cells) != len(want) {
 		t.Fatalf("the cells are %+v, expected %+v", cells, want)

@@ -2,18 +2,13 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"lockbench/internal/report"
 	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/mutants"
@@ -52,18 +47,11 @@ func TestPoints(t *testing.T) {
 // collectPoints adds up the episodes of the runs below a folder. Controls and n/a locks are left out.
 func collectPoints(folder string) ([]points, error) {
 	at := map[place]*points{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != report.ResultFile {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		var r report.Result
-		if err := json.Unmarshal(text, &r); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	runs, err := runsBelow(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
 		for _, l := range r.Locks {
 			if l.Error != "" || l.Unsupported != "" || l.Episodes == 0 || l.Control() {
 				continue
@@ -75,8 +63,7 @@ func collectPoints(folder string) ([]points, error) {
 			at[p].Episodes += l.Episodes
 			at[p].Happened += l.Episodes - l.Uncounted
 		}
-		return nil
-	})
+	}
 	var all []points
 	for _, p := range at {
 		all = append(all, *p)
@@ -84,7 +71,7 @@ func collectPoints(folder string) ([]points, error) {
 	slices.SortFunc(all, func(a, b points) int {
 		return cmp.Or(strings.Compare(a.World, b.World), strings.Compare(a.Scenario, b.Scenario), strings.Compare(a.Lock, b.Lock))
 	})
-	return all, err
+	return all, nil
 }
 
 // pointsTable has a row for each scenario: its point, the locks that fail there, and how often the point happened.
