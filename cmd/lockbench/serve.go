@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockbench/checker"
+	"lockbench/internal/campaign"
 	"lockbench/internal/history"
 	"lockbench/internal/report"
 	"lockbench/internal/report/site"
@@ -22,9 +23,9 @@ func newServeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
 		Short: "Show a results folder in the browser, with the runs in progress",
-		Long: `serve shows a results folder as a site on this machine: all runs, each lock over time,
-reports with all their files, and the runs in progress. It writes nothing and serves only
-files of the folder, which is results by default. Ctrl-C ends it.
+		Long: `serve shows a results folder as a site on this machine: all runs, reports with
+all their files, and the runs in progress. It writes nothing and serves only files of the
+folder, which is results by default. Ctrl-C ends it.
 
 Only this machine can reach the site. From another machine, use
 ssh -L 8300:127.0.0.1:8300 HOST.`,
@@ -49,6 +50,16 @@ func serve(c *cobra.Command, args []string, listen string) error {
 	}
 	o := site.Options{Root: "results", Judge: func(name string, h *history.History) (report.Lock, error) {
 		return report.JudgeHistory(name, h, checker.Options{}) // it may not have ended
+	}, Campaign: func(dir string) (int, error) {
+		c, err := campaign.Read(dir)
+		if err != nil {
+			return 0, err
+		}
+		t, err := c.Table()
+		if err != nil {
+			return 0, err
+		}
+		return t.ExitCode(), nil
 	}}
 	if len(args) == 1 {
 		o.Root = args[0]

@@ -43,6 +43,7 @@ type campaignView struct {
 	Dir  string
 	Page bool // it has a page
 	Runs []entry
+	Exit int
 }
 
 // openRun is a run without a result.
@@ -60,6 +61,9 @@ func (s *Site) runs(w http.ResponseWriter, _ *http.Request) {
 	}
 	v := runsView{Parts: page.Shared(), Own: template.CSS(runsStyle), Filter: template.JS(runsScript), Total: len(now.runs)}
 	v.Runs, v.Campaigns = now.grouped()
+	for i := range v.Campaigns {
+		s.judge(&v.Campaigns[i])
+	}
 	for _, dir := range now.open {
 		v.Open = append(v.Open, openRun{path.Base(path.Dir(dir)), path.Base(dir), filepath.Join(s.o.Root, filepath.FromSlash(dir)),
 			page.Href(path.Join(dir, page.File)), !s.claimed(dir)})
@@ -94,14 +98,8 @@ func (s *runList) grouped() (alone []entry, all []campaignView) {
 	return alone, all
 }
 
-// Outcome is the heaviest outcome of the runs of a matrix.
-func (c campaignView) Outcome() report.Exit {
-	code := report.ExitExpected
-	for _, e := range c.Runs {
-		code = report.Worst(code, e.Exit)
-	}
-	return report.Exits[code]
-}
+// Outcome is the outcome of the matrix.
+func (c campaignView) Outcome() report.Exit { return report.Exits[c.Exit] }
 
 // Href is the page of the run.
 func (e entry) Href() string { return page.Href("/" + path.Join(e.Dir, e.Page)) }

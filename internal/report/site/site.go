@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +32,8 @@ type Options struct {
 	Root string // the results folder
 	// Judge judges the history of a lock, which may not have ended.
 	Judge func(name string, h *history.History) (report.Lock, error)
+	// Campaign returns the exit code of the campaign in a folder. It is called again only if the results of its runs change.
+	Campaign func(dir string) (code int, err error)
 }
 
 // Site is a results folder as a site.
@@ -39,8 +43,9 @@ type Site struct {
 	mux   *http.ServeMux
 	files fs.FS
 
-	mu      sync.Mutex
-	runList runList
+	mu        sync.Mutex
+	runList   runList
+	campaigns map[string]campaignView // by folder, with their outcomes
 
 	liveMu sync.Mutex
 	live   map[string]*unfinished // by folder
@@ -52,7 +57,7 @@ func New(o Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve a results folder: %w", err)
 	}
-	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), live: map[string]*unfinished{}}
+	s := &Site{o: o, root: root, files: root.FS(), mux: http.NewServeMux(), live: map[string]*unfinished{}, campaigns: map[string]campaignView{}}
 	s.mux.HandleFunc("GET /{$}", s.runs)
 	s.mux.HandleFunc("GET /", s.file)
 	return s, nil
@@ -100,6 +105,28 @@ func (s *Site) scan() (runList, error) {
 		s.runList = now
 	}
 	return s.runList, err
+}
+
+// judge sets the outcome of a matrix, which a run that was repeated or a rate over all runs makes another than that of its runs.
+// A matrix without its files has the heaviest outcome of its runs.
+func (s *Site) judge(c *campaignView) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, known := s.campaigns[c.Dir]
+	if known && before.Page == c.Page && slices.EqualFunc(before.Runs, c.Runs, func(a, b entry) bool { return a.file == b.file }) {
+		c.Exit = before.Exit
+		return
+	}
+	c.Exit = report.ExitExpected
+	for _, e := range c.Runs {
+		c.Exit = report.Worst(c.Exit, e.Exit)
+	}
+	if c.Page && s.o.Campaign != nil {
+		if code, err := s.o.Campaign(filepath.Join(s.o.Root, filepath.FromSlash(c.Dir))); err == nil {
+			c.Exit = code
+		}
+	}
+	s.campaigns[c.Dir] = *c
 }
 
 // claimed reports whether a process works on a run.

@@ -200,10 +200,20 @@ func TestListOfRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server := serve(t, site.Options{Root: root})
+	asked := 0
+	server := serve(t, site.Options{Root: root, Campaign: func(dir string) (int, error) {
+		if asked++; dir != campaign {
+			t.Errorf("the campaign in %s, want %s", dir, campaign)
+		}
+		return report.ExitUnknown, nil
+	}})
+	ask(t, server, "/", nil)
 	_, text, _ := ask(t, server, "/", nil)
+	if asked != 1 {
+		t.Errorf("the campaign was read %d times, and did not change", asked)
+	}
 	for _, want := range []string{
-		`<output id="count">4 runs</output>`,
+		`matrix/20261121-020000-7</a> <span class="badge unsure">undecided or not run</span>`, `<output id="count">4 runs</output>`,
 		`<a href="/failover/20261102-020000-1/report.html">failover</a>`, `<a href="/a%252Bb/20261103-020000-2/report.html">a&#43;b</a>`,
 		`<a href="/matrix/20261121-020000-7/sim/steady/20261104-020000-3/report.html">steady</a>`,
 		`<a href="/matrix/20261121-020000-7/report.html">matrix/20261121-020000-7</a>`, `lockbench report ` + unfinished,
