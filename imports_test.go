@@ -51,8 +51,8 @@ func brokenRule(path string, imports []string) string {
 		if (path == "lockbench/checker" || strings.HasPrefix(path, "lockbench/checker/")) && strings.HasPrefix(i, "lockbench") && i != "lockbench/internal/history" && i != "lockbench/internal/history/jepsen" && i != "lockbench/locks" && !strings.HasPrefix(i, "lockbench/checker/") {
 			return "a checker depends on histories only, but imports " + i
 		}
-		if secondJudge(path) && strings.HasPrefix(i, "lockbench") && !secondJudge(i) {
-			return "the second judge must not share code with the first, but imports " + i
+		if path == "lockbench/checker/internal/locksim" && strings.HasPrefix(i, "lockbench") {
+			return "simulated locks must not share code with the judge, but import " + i
 		}
 		if path == "lockbench/locks" && strings.HasPrefix(i, "lockbench") {
 			return "package locks must not import other packages, but imports " + i
@@ -84,8 +84,8 @@ func brokenRule(path string, imports []string) string {
 	case path == "lockbench/internal/trial" && (under("lockbench/checker") || under("lockbench/internal/report")):
 		return "a trial must neither judge nor report"
 	case !strings.HasPrefix(path, "lockbench/checker/internal/") &&
-		slices.ContainsFunc([]string{"locksim", "oracle", "proof"}, func(p string) bool { return has("lockbench/checker/internal/" + p) }):
-		return "simulated locks, proofs and oracles are for tests, and programs must not import them"
+		has("lockbench/checker/internal/locksim"):
+		return "simulated locks are for tests, and programs must not import them"
 	case slices.ContainsFunc(imports, testSupport) && !testSupport(path):
 		return "internal/testing is for tests, and programs must not import it"
 	case under("lockbench/checker") && strings.HasPrefix(path, "lockbench/internal/world"):
@@ -129,11 +129,6 @@ func oneService(imports []string) bool {
 	return slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, "lockbench/internal/service/") })
 }
 
-// secondJudge reports whether a package belongs to the second judge, which tests compare with the checkers.
-func secondJudge(path string) bool {
-	return path == "lockbench/checker/internal/locksim" || path == "lockbench/checker/internal/proof"
-}
-
 // testSupport reports whether a package is for tests only.
 func testSupport(path string) bool { return strings.HasPrefix(path, "lockbench/internal/testing/") }
 
@@ -156,9 +151,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"lockbench/checker", "lockbench/internal/world"},
 		{"lockbench/checker/hold", "lockbench/internal/world"},
 		{"lockbench/checker/internal/locksim", "lockbench/checker"},
-		{"lockbench/checker/internal/proof", "lockbench/internal/history"},
 		{"lockbench/checker", "lockbench/checker/internal/locksim"},
-		{"lockbench/cmd/lockbench", "lockbench/checker/internal/oracle"},
 		{"lockbench/internal/report", "lockbench/internal/run"},
 		{"lockbench/internal/report", "lockbench/internal/virtual/search"},
 		{"lockbench/internal/run", "lockbench/internal/virtual/search"},

@@ -47,6 +47,15 @@ func TestLinearizableAgainstExclusion(t *testing.T) {
 	}
 }
 
+func build(t *rapid.T, h history.Header, events []history.Event) *history.History {
+	t.Helper()
+	built, err := history.Build(h, events)
+	if err != nil {
+		t.Fatalf("the changed history is malformed: %v", err)
+	}
+	return built
+}
+
 // answersAlone keeps only the calls to the lock and their answers.
 func answersAlone(events []history.Event) []history.Event {
 	var kept []history.Event

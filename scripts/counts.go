@@ -4,7 +4,7 @@
 //
 //	go run scripts/counts.go [FOLDER]
 //
-// Tests do not count, and neither does what only they use (checker/internal/locksim, oracle, proof, internal/testing). scripts/lines
+// Tests do not count, and neither does what only they use (checker/internal/locksim, internal/testing). scripts/lines
 // counts lines, and docs/contributing/architecture.md has the files on the way of two commands.
 package main
 
@@ -92,7 +92,7 @@ func count(folder string) error {
 
 // forTests reports whether programs do not use a package.
 func forTests(path string) bool {
-	return slices.ContainsFunc([]string{"lockbench/internal/testing", "lockbench/checker/internal/locksim", "lockbench/checker/internal/oracle",
-		"lockbench/checker/internal/proof", "lockbench/checker/bench", "lockbench/nemesis/faulttest"},
+	return slices.ContainsFunc([]string{"lockbench/internal/testing", "lockbench/checker/internal/locksim",
+		"lockbench/checker/bench", "lockbench/nemesis/faulttest"},
 		func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") })
 }
