@@ -30,18 +30,22 @@ const built = "../build/guests"
 // need skips a test if the guest of a folder is not built or its interpreter is missing.
 func need(t *testing.T, folder string) {
 	t.Helper()
-	_, err := os.Stat(filepath.Join(built, folder, "run"))
+	_, err := os.Stat(filepath.Join(built, folder, "built-from"))
 	if err != nil {
 		err = fmt.Errorf("guests/%s is not built (make guests): %w", folder, err)
 	}
 	if interpreter := path.Dir(folder); err == nil && slices.Contains([]string{"java", "node"}, interpreter) {
 		_, err = exec.LookPath(interpreter)
 	}
-	required := "guests"
+	needs.OrSkip(t, toolchain(folder), err)
+}
+
+// toolchain is the need of the guest of a folder.
+func toolchain(folder string) string {
 	if strings.HasPrefix(folder, "rust/") {
-		required = "rust" // Debian's cargo is too old
+		return "rust" // Debian's cargo is too old
 	}
-	needs.OrSkip(t, required, err)
+	return "guests"
 }
 
 // needServer skips a test without a Redis server.
@@ -225,6 +229,14 @@ func judged(t *testing.T, scenario, use string) map[string]string {
 	dir := t.TempDir()
 	out, code := run(t, install(t, built), nil, "run", scenario, "--world", "local", "--seed", "1", "--episodes", "1",
 		"--locks", "no-lock,"+use, "--out", dir)
+	t.Logf("exit %d:\n%s", code, out)
+	return verdicts(t, dir)
+}
+
+// verdicts returns the class of each lock's violation, or its verdict, from the results folder of a run. It fails unless
+// no-lock was granted twice.
+func verdicts(t *testing.T, dir string) map[string]string {
+	t.Helper()
 	var result struct {
 		Locks []struct{ Lock, Verdict, Class string }
 	}
@@ -233,16 +245,15 @@ func judged(t *testing.T, scenario, use string) map[string]string {
 		err = json.Unmarshal(data, &result)
 	}
 	if err != nil {
-		t.Fatalf("%v, exit %d:\n%s", err, code, out)
+		t.Fatal(err)
 	}
 	got := map[string]string{}
 	for _, l := range result.Locks {
 		got[l.Lock] = cmp.Or(l.Class, l.Verdict)
 	}
 	if got["no-lock"] != "double-grant" {
-		t.Errorf("no-lock is %q:\n%s", got["no-lock"], out)
+		t.Errorf("no-lock is %q", got["no-lock"])
 	}
-	t.Log(out)
 	return got
 }
 
