@@ -42,8 +42,7 @@ func newBandwidth(step Step) (Fault, error) {
 		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
 			// This PING takes three times lateEnough at the rate, and a millisecond or two without the fault.
 			load := int(rate * int64(3*lateEnough) / int64(time.Second))
-			throttle := func(ctx context.Context, links []world.Link) error { return s.Cluster.Throttle(ctx, links, rate) }
-			return s.applyToLinks(ctx, narrow, links, throttle, s.Cluster.Unthrottle, probe{
+			return s.changeLinks(ctx, links, world.LinkState{Rate: rate}, probe{
 				seen: func(ctx context.Context) error { return s.silent(ctx, over(links), load, lateEnough) },
 				gone: func(ctx context.Context) error { return s.answering(ctx, over(links), load, 2*lateEnough) },
 			})

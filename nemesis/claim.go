@@ -16,10 +16,7 @@ type condition string
 const (
 	killed   condition = "killed"
 	stopped  condition = "stopped"
-	cut      condition = "cut"
-	lagging  condition = "lagging"
-	narrow   condition = "narrow"
-	losing   condition = "losing"
+	changed  condition = "changed" // a link, in the way of the claims' states
 	occupied condition = "occupied"
 	poisoned condition = "poisoned"
 	skewed   condition = "skewed"
@@ -32,6 +29,12 @@ const (
 //	kill majority  redis-1, -2, -3         ├────────────────┤
 //	                                              ▲         ▲
 //	                                              not here  here redis-1 starts again
+//
+// A link is in the union of the states in which the faults on it put it:
+//
+//	cut            a -> b             ├───────────┤
+//	lag by 2s      a -> b                  ├────────────────┤
+//	                                  cut  both   late
 //
 // The zero value is ready for use.
 type claims struct {
@@ -55,6 +58,7 @@ type claim struct {
 	all       *claims
 	condition condition
 	names     []string
+	state     world.LinkState // of links that are changed
 }
 
 // add prepares a claim on names, which are nodes, clients or links.
@@ -65,7 +69,7 @@ func (c *claims) add(k condition, names []string) *claim {
 	// All claims lock their names in one order, so that two faults cannot deadlock.
 	names = slices.Clone(names)
 	slices.Sort(names)
-	return &claim{c, k, slices.Compact(names)}
+	return &claim{all: c, condition: k, names: slices.Compact(names)}
 }
 
 // has reports whether a fault keeps the name in one of the conditions.
@@ -96,8 +100,8 @@ func (c *claim) inject(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// release undoes the fault on those names that no other fault claims. After a failed undo it can be
-// called again.
+// release undoes the fault on those names on which no other fault has the same effect. After a failed undo it can be called
+// again.
 func (c *claim) release(ctx context.Context, undo func(names []string) error) error {
 	all, unlock, err := c.lock(ctx)
 	defer unlock()
@@ -107,7 +111,7 @@ func (c *claim) release(ctx context.Context, undo func(names []string) error) er
 	var last []string
 	c.all.mu.Lock()
 	for i, by := range all {
-		if by.by[c] && len(by.by) == 1 {
+		if by.by[c] && by.needs(c) {
 			last = append(last, c.names[i])
 		}
 	}
@@ -123,6 +127,52 @@ func (c *claim) release(ctx context.Context, undo func(names []string) error) er
 		delete(by.by, c)
 	}
 	return nil
+}
+
+// needs reports whether the effect of the claims on a name changes without one of them. claims.mu must be held.
+func (by *claimants) needs(c *claim) bool {
+	if c.condition == changed {
+		return by.union(nil) != by.union(c)
+	}
+	return len(by.by) == 1
+}
+
+// union returns the state of a link with all claims, without the one that ends, if any. claims.mu must be held.
+func (by *claimants) union(ending *claim) (all world.LinkState) {
+	for c := range by.by {
+		if c == ending {
+			continue
+		}
+		all.Cut, all.Drop = all.Cut || c.state.Cut, all.Drop || c.state.Drop
+		if d := c.state.Delay; d.By > all.Delay.By || d.By == all.Delay.By && d.Jitter > all.Delay.Jitter {
+			all.Delay = d
+		}
+		if rate := c.state.Rate; all.Rate == 0 || rate > 0 && rate < all.Rate {
+			all.Rate = rate
+		}
+	}
+	return all
+}
+
+// linkGroup is links in one state.
+type linkGroup struct {
+	state world.LinkState
+	links []world.Link
+}
+
+// unions groups links by their states with all claims, without the one that ends, if any.
+func (c *claims) unions(links []world.Link, ending *claim) (groups []linkGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range links {
+		state := c.on[subject{changed, l.String()}].union(ending)
+		i := slices.IndexFunc(groups, func(g linkGroup) bool { return g.state == state })
+		if i < 0 {
+			i, groups = len(groups), append(groups, linkGroup{state: state})
+		}
+		groups[i].links = append(groups[i].links, l)
+	}
+	return groups
 }
 
 // lock waits until no other fault acts on any of the names: a node must not be killed for one fault

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"lockbench/internal/world"
 	"lockbench/locks"
 )
 
@@ -116,15 +117,60 @@ func TestClaimsTakeTurns(t *testing.T) {
 	})
 }
 
+// A link is in the union of the states of the faults on it, in any order. After the end of one fault the others go on as they
+// were.
+func TestLinkIsInTheUnion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := world.Link{From: "client-2", To: "redis-1"}
+		lag := func(by time.Duration) Step {
+			return Step{Fault: "lag", Target: link.String(), Options: map[string]string{"by": by.String()}}
+		}
+		narrow := func(rate string) Step {
+			return Step{Fault: "bandwidth", Target: link.String(), Options: map[string]string{"rate": rate}}
+		}
+		steps := []Step{lag(2 * time.Second), narrow("2kB/s"), lag(time.Second), {Fault: "cut", Target: link.String()}, narrow("5kB/s")}
+		c := newFake(locks.Single, 0)
+		s := sceneOf(c)
+		var undos []Undo
+		for _, step := range steps {
+			undo, err := make1(t, step).Inject(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			undos = append(undos, undo)
+		}
+		late := func(by time.Duration) world.Delay { return world.Delay{By: by} }
+		want := []world.LinkState{
+			{Cut: true, Delay: late(2 * time.Second), Rate: 2000},
+			{Cut: true, Delay: late(time.Second), Rate: 2000},
+			{Cut: true, Delay: late(time.Second), Rate: 5000},
+			{Cut: true, Rate: 5000},
+			{Rate: 5000},
+			{},
+		}
+		for i, undo := range undos {
+			if got := c.links[link]; got != want[i] {
+				t.Errorf("with the faults %v: %+v, want %+v", steps[i:], got, want[i])
+			}
+			if err := undo(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := c.links[link]; got != want[len(undos)] {
+			t.Errorf("without faults: %+v", got)
+		}
+	})
+}
+
 // A failed undo keeps the claim, so that it can be tried again.
 func TestClaimsKeptAfterFailedUndo(t *testing.T) {
 	var all claims
-	g := all.add(cut, []string{"a -> b"})
+	g := all.add(killed, []string{"redis-1"})
 	if err := g.inject(t.Context(), func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.release(t.Context(), func([]string) error { return errors.New("no") }); err == nil || !all.has("a -> b", cut) {
-		t.Errorf("not undone: %v, claimed %v", err, all.has("a -> b", cut))
+	if err := g.release(t.Context(), func([]string) error { return errors.New("no") }); err == nil || !all.has("redis-1", killed) {
+		t.Errorf("not undone: %v, claimed %v", err, all.has("redis-1", killed))
 	}
 	undone := 0
 	for range 2 {
@@ -132,7 +178,7 @@ func TestClaimsKeptAfterFailedUndo(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if undone != 1 || all.has("a -> b", cut) {
+	if undone != 1 || all.has("redis-1", killed) {
 		t.Errorf("undone %d times, want once", undone)
 	}
 }

@@ -30,5 +30,5 @@ func newCut(step Step) (Fault, error) {
 
 // cutLinks cuts links and checks that no PING is answered over them.
 func cutLinks(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-	return s.applyToLinks(ctx, cut, links, s.Cluster.Cut, s.Cluster.Join, s.silence(func() []world.Link { return over(links) }))
+	return s.changeLinks(ctx, links, world.LinkState{Cut: true}, s.silence(func() []world.Link { return over(links) }))
 }

@@ -21,8 +21,7 @@ func newDropReplies(step Step) (Fault, error) {
 		effects: []string{history.EffectDisconnects}, // requests arrive at once
 		action:  world.Action{Kind: world.Dropping},
 		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-			silent := s.silence(func() []world.Link { return over(links) })
-			return s.applyToLinks(ctx, losing, links, s.Cluster.DropReplies, s.Cluster.KeepReplies, silent)
+			return s.changeLinks(ctx, links, world.LinkState{Drop: true}, s.silence(func() []world.Link { return over(links) }))
 		},
 	})
 }

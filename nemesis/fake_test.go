@@ -33,12 +33,9 @@ type fake struct {
 	failing  map[string]error // operations that take effect and then return an error
 	dead     map[string]bool
 	stopped  map[string]bool
-	cut      map[world.Link]bool
-	losing   map[world.Link]bool
-	delay    map[world.Link]time.Duration
+	links    map[world.Link]world.LinkState
 	kept     map[string]time.Time // the end of each key
 	asked    int
-	rate     map[world.Link]int64
 	nudges   []time.Time
 	promoted string
 	skew     map[string]time.Duration
@@ -62,7 +59,7 @@ func newFake(form locks.Topology, masters int) *fake {
 	f := &fake{
 		form: on, nodes: on.Nodes(),
 		useless: map[string]bool{}, failing: map[string]error{}, dead: map[string]bool{}, stopped: map[string]bool{},
-		cut: map[world.Link]bool{}, losing: map[world.Link]bool{}, delay: map[world.Link]time.Duration{}, rate: map[world.Link]int64{}, probed: map[string]bool{},
+		links: map[world.Link]world.LinkState{}, probed: map[string]bool{},
 		skew: map[string]time.Duration{}, busy: map[string]bool{}, poisoned: map[string]bool{}, conns: 3,
 	}
 	if len(f.nodes) > 0 {
@@ -147,36 +144,27 @@ func (f *fake) ResumeNode(_ context.Context, node string) error {
 	})
 }
 
-func (f *fake) Cut(_ context.Context, links []world.Link) error {
-	return f.do("cut", func() error { return set(f.cut, links, true) })
-}
-
-func (f *fake) Join(_ context.Context, links []world.Link) error {
-	return f.do("join", func() error { return unset(f.cut, links) })
-}
-
-func (f *fake) DropReplies(_ context.Context, links []world.Link) error {
-	return f.do("drop", func() error { return set(f.losing, links, true) })
-}
-
-func (f *fake) KeepReplies(_ context.Context, links []world.Link) error {
-	return f.do("keep", func() error { return unset(f.losing, links) })
-}
-
-func (f *fake) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	return f.do("throttle", func() error { return set(f.rate, links, bytesPerSecond) })
-}
-
-func (f *fake) Unthrottle(_ context.Context, links []world.Link) error {
-	return f.do("unthrottle", func() error { return unset(f.rate, links) })
-}
-
-func (f *fake) Shape(_ context.Context, links []world.Link, d world.Delay) error {
-	return f.do("shape", func() error { return set(f.delay, links, d.By) })
-}
-
-func (f *fake) Unshape(_ context.Context, links []world.Link) error {
-	return f.do("unshape", func() error { return unset(f.delay, links) })
+// SetLinks is named for the first part of the state.
+func (f *fake) SetLinks(_ context.Context, links []world.Link, s world.LinkState) error {
+	op := "heal links"
+	switch {
+	case s.Cut:
+		op = "cut"
+	case s.Drop:
+		op = "drop"
+	case s.Delay.By > 0:
+		op = "delay"
+	case s.Rate > 0:
+		op = "narrow"
+	}
+	return f.do(op, func() error {
+		for _, l := range links {
+			if f.links[l] = s; s == (world.LinkState{}) {
+				delete(f.links, l)
+			}
+		}
+		return nil
+	})
 }
 
 func (f *fake) Abilities() service.Abilities {
@@ -287,30 +275,19 @@ func (f *fake) Promote(_ context.Context, node string) (string, error) {
 	return node, err
 }
 
-func set[V any](m map[world.Link]V, links []world.Link, v V) error {
-	for _, l := range links {
-		m[l] = v
-	}
-	return nil
-}
-
-func unset[V any](m map[world.Link]V, links []world.Link) error {
-	for _, l := range links {
-		delete(m, l)
-	}
-	return nil
-}
-
 func (f *fake) Ping(ctx context.Context, from, to string, bytes int) error {
 	there, back := world.Link{From: from, To: to}, world.Link{From: to, To: from}
 	f.mu.Lock()
 	f.probed[there.String()] = true
 	dead := f.dead[to]
-	mute := f.stopped[to] || f.busy[to] || f.cut[there] || f.cut[back] || f.losing[there] || f.losing[back]
-	takes := f.latency + f.delay[there] + f.delay[back]
+	mute := f.stopped[to] || f.busy[to]
+	takes := f.latency
 	for _, link := range []world.Link{there, back} {
-		if rate := f.rate[link]; rate > 0 {
-			takes += time.Duration(int64(bytes) * int64(time.Second) / rate)
+		s := f.links[link]
+		mute = mute || s.Cut || s.Drop
+		takes += s.Delay.By
+		if s.Rate > 0 {
+			takes += time.Duration(int64(bytes) * int64(time.Second) / s.Rate)
 		}
 	}
 	f.mu.Unlock()
@@ -351,7 +328,7 @@ func (f *fake) Offsets(context.Context) map[string]int64 {
 		}
 		arrived := len(f.nudges)
 		if n.Name != f.master {
-			sent := time.Now().Add(-f.delay[world.Link{From: f.master, To: n.Name}])
+			sent := time.Now().Add(-f.links[world.Link{From: f.master, To: n.Name}].Delay.By)
 			arrived = sort.Search(len(f.nudges), func(i int) bool { return f.nudges[i].After(sent) })
 		}
 		offsets[n.Name] = int64(arrived)
@@ -370,11 +347,6 @@ func (f *fake) state() string {
 	for _, n := range slices.Sorted(maps.Keys(f.stopped)) {
 		all = append(all, n+" stopped")
 	}
-	links := func(m map[world.Link]bool, how string) {
-		for l := range m {
-			all = append(all, l.String()+how)
-		}
-	}
 	for _, n := range slices.Sorted(maps.Keys(f.busy)) {
 		all = append(all, n+" busy")
 	}
@@ -384,13 +356,14 @@ func (f *fake) state() string {
 	for n, by := range f.skew {
 		all = append(all, fmt.Sprintf("%s off by %s", n, by))
 	}
-	links(f.cut, " cut")
-	links(f.losing, " losing")
-	for l, rate := range f.rate {
-		all = append(all, fmt.Sprintf("%s narrowed to %d", l, rate))
-	}
-	for l, by := range f.delay {
-		all = append(all, fmt.Sprintf("%s late by %s", l, by))
+	for l, s := range f.links {
+		for how, is := range map[string]bool{
+			"cut": s.Cut, "losing": s.Drop, fmt.Sprintf("narrowed to %d", s.Rate): s.Rate > 0, fmt.Sprintf("late by %s", s.Delay.By): s.Delay.By > 0,
+		} {
+			if is {
+				all = append(all, l.String()+" "+how)
+			}
+		}
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")

@@ -59,19 +59,19 @@ var strikes = []struct {
 		both("client-2", "redis-1"),
 	},
 	{
-		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms"}}, locks.Single, "shape", "redis-1 client-2",
+		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms"}}, locks.Single, "delay", "redis-1 client-2",
 		"redis-1 -> client-2 late by 500ms",
 	},
 	{
-		Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "60s"}}, locks.Replicated, "shape", "redis-1 redis-2 redis-3",
+		Step{Fault: "lag", Target: "master -> replicas", Options: map[string]string{"by": "60s"}}, locks.Replicated, "delay", "redis-1 redis-2 redis-3",
 		"redis-1 -> redis-2 late by 1m0s\nredis-1 -> redis-3 late by 1m0s",
 	},
 	{
-		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms", "jitter": "100ms"}}, locks.Single, "shape", "redis-1 client-2",
+		Step{Fault: "lag", Target: "master -> holder", Options: map[string]string{"by": "500ms", "jitter": "100ms"}}, locks.Single, "delay", "redis-1 client-2",
 		"redis-1 -> client-2 late by 500ms",
 	},
 	{
-		Step{Fault: "bandwidth", Target: "master <-> holder", Options: map[string]string{"rate": "5kB/s"}}, locks.Single, "throttle", "redis-1 client-2",
+		Step{Fault: "bandwidth", Target: "master <-> holder", Options: map[string]string{"rate": "5kB/s"}}, locks.Single, "narrow", "redis-1 client-2",
 		"client-2 -> redis-1 narrowed to 5000\nredis-1 -> client-2 narrowed to 5000",
 	},
 	{
@@ -232,7 +232,7 @@ func TestFaultsCancelledInTheMiddle(t *testing.T) {
 // It is an error if the effect of a fault remains after the undo. Probes repeat, because a real server or network may take
 // time.
 func TestFaultsThatDoNotHeal(t *testing.T) {
-	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "join", "shape": "unshape", "drop": "keep", "shift": "put right", "throttle": "unthrottle"}
+	mends := map[string]string{"kill": "start keepData=true", "pause": "resume", "cut": "heal links", "delay": "heal links", "drop": "heal links", "narrow": "heal links", "shift": "put right"}
 	forEachStrike(t, func(t *testing.T, s *struck, does, _ string) {
 		undo, err := s.fault.Inject(t.Context(), s.scene)
 		if err != nil {

@@ -60,8 +60,7 @@ func newLag(step Step) (Fault, error) {
 			return nil
 		},
 		inject: func(ctx context.Context, s Scene, links []world.Link) (Undo, error) {
-			shape := func(ctx context.Context, links []world.Link) error { return s.Cluster.Shape(ctx, links, delay) }
-			return s.applyToLinks(ctx, lagging, links, shape, s.Cluster.Unshape, probe{
+			return s.changeLinks(ctx, links, world.LinkState{Delay: delay}, probe{
 				seen: func(ctx context.Context) error { return late(ctx, s, links, delay) },
 				gone: func(ctx context.Context) error {
 					return s.answering(ctx, over(links), 0, max(lateEnough, min(by/2, pingLimit)))

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 
 	"lockbench/internal/world"
 )
@@ -11,37 +12,45 @@ type probe struct {
 	seen, gone func(ctx context.Context) error
 }
 
-type (
-	// act does something to nodes, clients or links; linkAct to links.
-	act     func(ctx context.Context, names []string) error
-	linkAct func(ctx context.Context, links []world.Link) error
-)
+// act does something to nodes, clients or links.
+type act func(ctx context.Context, names []string) error
 
-// apply injects a fault that lasts until it is undone. Names are nodes, clients or links; undo is called
-// with those on which no other fault acts in this way. The undo works even if the injection failed
-// half-way.
+// apply injects a fault that lasts until it is undone. Names are nodes, clients or keys; undo is called with those on which
+// no other fault acts in this way. The undo works even if the injection failed half-way.
 func (s Scene) apply(ctx context.Context, c condition, names []string, inject, undo act, p probe) (Undo, error) {
-	claim := s.claims.add(c, names)
+	return s.claims.add(c, names).act(ctx, names, inject, undo, p)
+}
+
+// changeLinks puts links into a state until it is undone. Each link is always in the union of the states of all faults on it.
+func (s Scene) changeLinks(ctx context.Context, links []world.Link, to world.LinkState, p probe) (Undo, error) {
+	own := s.claims.add(changed, linkNames(links))
+	own.state = to
+	// set sets links to the unions of the claims on them, without the one that ends, if any.
+	set := func(ending *claim) act {
+		return func(ctx context.Context, names []string) error {
+			var errs []error
+			for _, g := range own.all.unions(linksNamed(links, names), ending) {
+				errs = append(errs, s.Cluster.SetLinks(ctx, g.links, g.state))
+			}
+			return errors.Join(errs...)
+		}
+	}
+	return own.act(ctx, own.names, set(nil), set(own), p)
+}
+
+// act injects the fault of a claim on some names, and returns what undoes it.
+func (c *claim) act(ctx context.Context, names []string, inject, undo act, p probe) (Undo, error) {
 	release := func(ctx context.Context) error {
-		err := claim.release(ctx, func(last []string) error { return undo(ctx, last) })
+		err := c.release(ctx, func(last []string) error { return undo(ctx, last) })
 		if err != nil || p.gone == nil {
 			return err
 		}
 		return p.gone(ctx)
 	}
-	if err := claim.inject(ctx, func() error { return inject(ctx, names) }); err != nil || p.seen == nil {
+	if err := c.inject(ctx, func() error { return inject(ctx, names) }); err != nil || p.seen == nil {
 		return release, err
 	}
 	return release, p.seen(ctx)
-}
-
-// applyToLinks is apply for links. If two faults shape one link, the later shape stays until both are
-// undone.
-func (s Scene) applyToLinks(ctx context.Context, c condition, links []world.Link, inject, undo linkAct, p probe) (Undo, error) {
-	named := func(do linkAct) act {
-		return func(ctx context.Context, names []string) error { return do(ctx, linksNamed(links, names)) }
-	}
-	return s.apply(ctx, c, linkNames(links), named(inject), named(undo), p)
 }
 
 // forEach calls do for all names concurrently.

@@ -56,7 +56,7 @@ func (s Scene) probe(ctx context.Context, paths []world.Link, what string, seen 
 func (s Scene) disturbed(there world.Link) bool {
 	back := world.Link{From: there.To, To: there.From}
 	return s.claims.has(there.To, killed, stopped, occupied) ||
-		s.claims.has(there.String(), cut, lagging, narrow, losing) || s.claims.has(back.String(), cut, lagging, narrow, losing)
+		s.claims.has(there.String(), changed) || s.claims.has(back.String(), changed)
 }
 
 // towards returns the paths to nodes from the client that triggered the step, or else from any

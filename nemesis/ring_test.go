@@ -21,7 +21,7 @@ func TestRingLeavesTheNeighbours(t *testing.T) {
 		}
 		sees := func(from string) (all []string) {
 			for _, n := range c.nodes {
-				there, back := c.cut[world.Link{From: from, To: n.Name}], c.cut[world.Link{From: n.Name, To: from}]
+				there, back := c.links[world.Link{From: from, To: n.Name}].Cut, c.links[world.Link{From: n.Name, To: from}].Cut
 				if there != back {
 					t.Errorf("%s and %s hear each other one way only", from, n.Name)
 				}

@@ -224,7 +224,7 @@ func TestNearestReplica(t *testing.T) {
 	for _, test := range []struct{ late, dead, want string }{
 		{"redis-2", "", "redis-3"}, {"redis-3", "", "redis-2"}, {"redis-2", "redis-3", "redis-2"},
 	} {
-		c.delay = map[world.Link]time.Duration{{From: "redis-1", To: test.late}: time.Hour}
+		c.links = map[world.Link]world.LinkState{{From: "redis-1", To: test.late}: {Delay: world.Delay{By: time.Hour}}}
 		c.dead = map[string]bool{test.dead: true}
 		if err := c.Nudge(t.Context(), "redis-1"); err != nil {
 			t.Fatal(err)

@@ -120,19 +120,9 @@ type Cluster interface {
 	// directions, and waits for the answer until ctx ends.
 	Ping(ctx context.Context, from, to string, load int) error
 
-	// Cut holds everything on the links until Join. New connections hang.
-	Cut(ctx context.Context, links []Link) error
-	Join(ctx context.Context, links []Link) error
-	// Shape delays everything on the links until Unshape.
-	Shape(ctx context.Context, links []Link, delay Delay) error
-	Unshape(ctx context.Context, links []Link) error
-	// Throttle limits each of the links to a rate, until Unthrottle.
-	Throttle(ctx context.Context, links []Link, bytesPerSecond int64) error
-	Unthrottle(ctx context.Context, links []Link) error
-	// DropReplies drops everything on the links until KeepReplies, which also closes the
-	// connections that lost something. The server carries out the requests.
-	DropReplies(ctx context.Context, links []Link) error
-	KeepReplies(ctx context.Context, links []Link) error
+	// SetLinks sets what happens on each of the links from now on, in place of what happened before. Data that was held or
+	// delayed, and no longer is, arrives in order.
+	SetLinks(ctx context.Context, links []Link, s LinkState) error
 	// Reset closes all connections between the ends of the links, in both directions, drops the
 	// data in flight and returns the number of connections, like a router that loses its state.
 	// Clients can dial again at once.
@@ -211,6 +201,14 @@ type Client interface {
 type Link struct{ From, To string }
 
 func (l Link) String() string { return l.From + " -> " + l.To }
+
+// LinkState is what happens on a link. The zero value is a link without faults.
+type LinkState struct {
+	Cut   bool  // everything is held, and new connections hang
+	Drop  bool  // everything is dropped; its end closes the connections that lost something
+	Delay Delay // of everything
+	Rate  int64 // in bytes a second; 0: it is not limited
+}
 
 // Delay is the latency of a link: By plus or minus at most Jitter, drawn for each message. Messages
 // stay in order.

@@ -195,10 +195,14 @@ func TestTheSuiteCatches(t *testing.T) {
 // deaf cuts nothing.
 type deaf struct{ world.Cluster }
 
-func (deaf) Cut(context.Context, []world.Link) error  { return nil }
-func (deaf) Join(context.Context, []world.Link) error { return nil }
+func (deaf) SetLinks(context.Context, []world.Link, world.LinkState) error { return nil }
 
 // stubborn does not undo cuts.
 type stubborn struct{ world.Cluster }
 
-func (stubborn) Join(context.Context, []world.Link) error { return nil }
+func (c stubborn) SetLinks(ctx context.Context, links []world.Link, s world.LinkState) error {
+	if s == (world.LinkState{}) {
+		return nil
+	}
+	return c.Cluster.SetLinks(ctx, links, s)
+}

@@ -248,10 +248,7 @@ func (s *Site) obey(order string, nodes []string) error {
 		return n.process.Resume()
 	case "cut", "join":
 		links := []world.Link{{From: nodes[0], To: nodes[1]}}
-		if order == "cut" {
-			return s.proxy.Cut(ctx, links)
-		}
-		return s.proxy.Join(ctx, links)
+		return s.proxy.SetLinks(ctx, links, world.LinkState{Cut: order == "cut"})
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

@@ -129,10 +129,7 @@ func (s *Site) obey(order string, nodes []string) error {
 		return err
 	case "cut", "join":
 		links := []world.Link{{From: node, To: nodes[1]}}
-		if order == "cut" {
-			return c.Cut(ctx, links)
-		}
-		return c.Join(ctx, links)
+		return c.SetLinks(ctx, links, world.LinkState{Cut: order == "cut"})
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

@@ -66,7 +66,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		return c.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, n, addr), nil
 	}
 	// A dial ends in its own instant. If several dials hang at a cut link, all of them continue when
-	// the link is joined, and the first one decides which connection its pool takes next. Also, a
+	// the cut ends, and the first one decides which connection its pool takes next. Also, a
 	// lookout that finds the server back makes its pool dial again in the instant in which the pool
 	// may be used.
 	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"lockbench/internal/world"
 )
@@ -65,44 +64,11 @@ func (c *cluster) ResumeNode(_ context.Context, name string) error {
 	return nil
 }
 
-func (c *cluster) Cut(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.cut = true })
-	return nil
-}
-
-func (c *cluster) Join(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.cut = false })
-	return nil
-}
-
-func (c *cluster) Shape(_ context.Context, links []world.Link, d world.Delay) error {
-	c.net.set(links, func(s *linkState) { s.delay = d })
-	return nil
-}
-
-func (c *cluster) Unshape(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.delay = world.Delay{} })
-	return nil
-}
-
-// Throttle limits the rate of each link, which its connections share.
-func (c *cluster) Throttle(_ context.Context, links []world.Link, bytesPerSecond int64) error {
-	c.net.set(links, func(s *linkState) { s.rate = bytesPerSecond })
-	return nil
-}
-
-func (c *cluster) Unthrottle(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.rate, s.free = 0, time.Time{} })
-	return nil
-}
-
-func (c *cluster) DropReplies(_ context.Context, links []world.Link) error {
-	c.net.set(links, func(s *linkState) { s.drop = true })
-	return nil
-}
-
-func (c *cluster) KeepReplies(_ context.Context, links []world.Link) error {
-	c.net.keep(links)
+// SetLinks sets what happens on links. The connections of a link share its rate.
+func (c *cluster) SetLinks(_ context.Context, links []world.Link, s world.LinkState) error {
+	for _, p := range c.net.set(links, s) {
+		p.resetSoon()
+	}
 	return nil
 }
 

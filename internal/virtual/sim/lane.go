@@ -111,7 +111,7 @@ func (l *lane) send(p parcel) {
 	latency, c, drawn := l.draw(p.what)
 	out := time.Now()
 	s := n.links[l.link]
-	if s.rate > 0 {
+	if s.Rate > 0 {
 		out = s.through(out, p.size())
 		n.links[l.link] = s
 	}
@@ -128,14 +128,14 @@ func (s *linkState) through(now time.Time, size int64) time.Time {
 	if s.free.Before(now) {
 		s.free = now
 	}
-	s.free = s.free.Add(time.Duration(size * int64(time.Second) / s.rate))
+	s.free = s.free.Add(time.Duration(size * int64(time.Second) / s.Rate))
 	return s.free
 }
 
 // lateness is the delay of the message with this draw.
 func (s linkState) lateness(drawn uint64) time.Duration {
-	late := s.delay.By
-	if jitter := s.delay.Jitter; jitter > 0 {
+	late := s.Delay.By
+	if jitter := s.Delay.Jitter; jitter > 0 {
 		late += time.Duration(mix(drawn)%uint64(2*jitter+1)) - jitter
 	}
 	return late
@@ -186,7 +186,7 @@ func (l *lane) due(at time.Time, c class) time.Time {
 // standsStill reports whether the lane is stopped. Needs net.mu.
 func (l *lane) standsStill() bool {
 	n := l.net
-	return n.links[l.link].cut ||
+	return n.links[l.link].Cut ||
 		!l.toward && n.frozen[l.link.To] != nil || !l.past && n.frozen[l.link.From] != nil
 }
 
@@ -221,7 +221,7 @@ func (l *lane) fire() {
 	l.queue = l.queue[1:]
 	delete(n.taken, p.due.UnixNano())
 	l.arm()
-	if n.links[l.link].drop {
+	if n.links[l.link].Drop {
 		l.lost = true
 		n.mu.Unlock()
 		return
@@ -256,7 +256,7 @@ func (l *lane) again() {
 	}
 	soon := now.Add(l.net.latency.Base)
 	s := l.net.links[l.link]
-	late := soon.Add(l.net.latency.Spread + s.delay.By + s.delay.Jitter)
+	late := soon.Add(l.net.latency.Spread + s.Delay.By + s.Delay.Jitter)
 	if in := s.free.Sub(now); in > 0 {
 		late = late.Add(in) // a throttled link has sent all of it by then
 	}

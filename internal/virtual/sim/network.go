@@ -39,11 +39,8 @@ type network struct {
 
 // linkState is the state of a directed link.
 type linkState struct {
-	cut   bool
-	drop  bool
-	delay world.Delay
-	rate  int64     // bytes a second; 0: unlimited
-	free  time.Time // when a throttled link has sent everything before
+	world.LinkState
+	free time.Time // when a link with a limited rate has sent everything before
 }
 
 func newNetwork(seed uint64, l world.Latency, moved *atomic.Int64) *network {
@@ -56,45 +53,39 @@ func newNetwork(seed uint64, l world.Latency, moved *atomic.Int64) *network {
 	}
 }
 
-// set changes the state of links and lets their messages continue.
-func (n *network) set(links []world.Link, change func(*linkState)) {
+// set changes the state of links and lets their messages continue. It returns the connections that have lost data on links
+// which no longer drop it.
+func (n *network) set(links []world.Link, to world.LinkState) (broken []*pair) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var moved []*lane
+	lossy := map[*lane]bool{}
 	for _, link := range links {
-		s := n.links[link]
-		change(&s)
-		if s == (linkState{}) {
+		now := n.links[link]
+		for l := range n.lanes[link] {
+			moved = append(moved, l)
+			if now.Drop && !to.Drop && l.lost {
+				l.lost, lossy[l] = false, true
+			}
+		}
+		if now.LinkState = to; to.Rate == 0 {
+			now.free = time.Time{}
+		}
+		if now == (linkState{}) {
 			delete(n.links, link)
 		} else {
-			n.links[link] = s
+			n.links[link] = now
 		}
-		moved = slices.AppendSeq(moved, maps.Keys(n.lanes[link]))
 	}
 	again(moved)
 	n.changed()
-}
-
-// keep stops dropping on links, and closes the connections that have lost data.
-func (n *network) keep(links []world.Link) {
-	n.set(links, func(s *linkState) { s.drop = false })
-	n.mu.Lock()
-	var broken []*pair
 	for p := range n.pairs {
-		if p.up.lost || p.down.lost {
+		if lossy[p.up] || lossy[p.down] {
 			broken = append(broken, p)
 		}
 	}
-	for _, link := range links {
-		for l := range n.lanes[link] {
-			l.lost = false
-		}
-	}
-	n.mu.Unlock()
 	inOrder(broken)
-	for _, p := range broken {
-		p.resetSoon()
-	}
+	return broken
 }
 
 // freeze stops an end, so that it neither receives nor sends.
@@ -139,7 +130,7 @@ func (n *network) open(a, b string) (ok bool, change <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	there, back := n.links[world.Link{From: a, To: b}], n.links[world.Link{From: b, To: a}]
-	return !there.cut && !back.cut && !there.drop && !back.drop, n.change
+	return !there.Cut && !back.Cut && !there.Drop && !back.Drop, n.change
 }
 
 // changed wakes all waiters for a link. Needs mu.

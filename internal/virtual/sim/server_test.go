@@ -217,13 +217,13 @@ func TestServers(t *testing.T) {
 
 		// The link between two servers, and a cut of it.
 		link := []world.Link{{From: "board-1", To: "board-2"}}
-		_ = c.Cut(ctx, link)
+		_ = c.SetLinks(ctx, link, world.LinkState{Cut: true})
 		s.host.Send(0, 1, "from the other")
 		time.Sleep(time.Second)
 		if got := two.last(); got != "" {
 			t.Errorf("over a cut link came %q", got)
 		}
-		_ = c.Join(ctx, link)
+		_ = c.SetLinks(ctx, link, world.LinkState{})
 		time.Sleep(time.Second)
 		if got := two.last(); got != "from the other" {
 			t.Errorf("after the heal: %q", got)
@@ -306,14 +306,14 @@ func TestDirectory(t *testing.T) {
 		if got := ask(conn, "news"); got != "later news" || time.Since(began) == 0 {
 			t.Errorf("an ordinary request: %q, after %v", got, time.Since(began))
 		}
-		_ = c.Cut(ctx, []world.Link{{From: "desk-1", To: "client-1"}})
+		_ = c.SetLinks(ctx, []world.Link{{From: "desk-1", To: "client-1"}}, world.LinkState{Cut: true})
 		if got := ask(conn, "where"); !strings.Contains(got, "no route") {
 			t.Errorf("over a cut link: %q", got)
 		}
 		if _, err := k.dial(ctx, "tcp", s.addr[2]); !errors.Is(err, syscall.EHOSTUNREACH) {
 			t.Errorf("dial over a cut link: %v", err)
 		}
-		_ = c.Join(ctx, []world.Link{{From: "desk-1", To: "client-1"}})
+		_ = c.SetLinks(ctx, []world.Link{{From: "desk-1", To: "client-1"}}, world.LinkState{})
 		_ = k.Kill(ctx)
 		time.Sleep(time.Second)
 		desk.as(func() {

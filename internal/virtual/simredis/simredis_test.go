@@ -23,14 +23,14 @@ func TestLinks(t *testing.T) {
 		there, back := world.Link{From: "client-1", To: "redis-1"}, world.Link{From: "redis-1", To: "client-1"}
 
 		// Cut: the data is held and delivered after the heal.
-		_ = c.Cut(ctx, []world.Link{back})
+		_ = c.SetLinks(ctx, []world.Link{back}, world.LinkState{Cut: true})
 		wa.wants("INCR k", "timeout")
 		wb.wants("GET k", `"2"`)
-		_ = c.Join(ctx, []world.Link{back})
+		_ = c.SetLinks(ctx, []world.Link{back}, world.LinkState{})
 		if got := wa.hear(); got != ":2" {
 			t.Errorf("after the heal: %q, want the answer that was held", got)
 		}
-		_ = c.Cut(ctx, []world.Link{there})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{Cut: true})
 		wa.wants("INCR k", "timeout")
 		wb.wants("GET k", `"2"`)
 		short, cancel := context.WithTimeout(ctx, time.Second)
@@ -38,27 +38,27 @@ func TestLinks(t *testing.T) {
 			t.Errorf("dial over a cut link: %v", err)
 		}
 		cancel()
-		_ = c.Join(ctx, []world.Link{there})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{})
 		if got := wa.hear(); got != ":3" {
 			t.Errorf("after the heal: %q", got)
 		}
 
 		// Lag: answers are late until the fault is undone.
-		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{Delay: world.Delay{By: 300 * time.Millisecond}})
 		began := time.Now()
 		wa.wants("GET k", `"3"`)
 		if d := time.Since(began); d < 300*time.Millisecond {
 			t.Errorf("an answer over a link that is late by 300 ms took %v", d)
 		}
-		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: time.Hour})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{Delay: world.Delay{By: time.Hour}})
 		wa.wants("INCR k", "timeout")
-		_ = c.Unshape(ctx, []world.Link{there})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{})
 		if got := wa.hear(); got != ":4" {
 			t.Errorf("after the lag: %q", got)
 		}
 
 		// Jitter: each answer has another delay within the bounds.
-		_ = c.Shape(ctx, []world.Link{there}, world.Delay{By: 300 * time.Millisecond, Jitter: 100 * time.Millisecond})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{Delay: world.Delay{By: 300 * time.Millisecond, Jitter: 100 * time.Millisecond}})
 		took := map[time.Duration]bool{}
 		for range 20 {
 			began := time.Now()
@@ -72,10 +72,10 @@ func TestLinks(t *testing.T) {
 		if len(took) < 10 {
 			t.Errorf("20 answers over a link with jitter took %v", took)
 		}
-		_ = c.Unshape(ctx, []world.Link{there})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{})
 
 		// Bandwidth: a long message takes time, and the next messages wait.
-		_ = c.Throttle(ctx, []world.Link{there}, 1000)
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{Rate: 1000})
 		began = time.Now()
 		if err := c.Ping(ctx, there.From, there.To, 2000); err != nil {
 			t.Error(err)
@@ -83,22 +83,33 @@ func TestLinks(t *testing.T) {
 		if d := time.Since(began); d < 2*time.Second || d > 2200*time.Millisecond {
 			t.Errorf("2000 bytes took %v through a link of 1 kB/s", d)
 		}
-		_ = c.Unthrottle(ctx, []world.Link{there})
+		_ = c.SetLinks(ctx, []world.Link{there}, world.LinkState{})
 		began = time.Now()
 		if err := c.Ping(ctx, there.From, there.To, 2000); err != nil || time.Since(began) > 100*time.Millisecond {
 			t.Errorf("through a link that is wide again: %v, %v", time.Since(began), err)
 		}
 
 		// Dropped replies: the request is executed, its reply never arrives, and the connection ends with the heal.
-		_ = c.DropReplies(ctx, []world.Link{back})
+		_ = c.SetLinks(ctx, []world.Link{back}, world.LinkState{Drop: true})
 		wa.wants("INCR k", "timeout")
-		_ = c.KeepReplies(ctx, []world.Link{back})
+		_ = c.SetLinks(ctx, []world.Link{back}, world.LinkState{})
 		// Either the write or the read returns the error.
 		if said := wa.say("GET k"); !strings.Contains(said, "connection reset") && !strings.Contains(said, "broken pipe") {
 			t.Errorf("on a connection that lost a reply: %s", said)
 		}
 		wb.wants("GET k", `"5"`)
-		a.to(n.addr).wants("GET k", `"5"`)
+		wa = a.to(n.addr)
+		wa.wants("GET k", `"5"`)
+
+		// The end on one link does not end the connections on another one.
+		other := world.Link{From: "redis-1", To: "client-2"}
+		_ = c.SetLinks(ctx, []world.Link{back, other}, world.LinkState{Drop: true})
+		wa.wants("INCR k", "timeout")
+		wb.wants("INCR k", "timeout")
+		_ = c.SetLinks(ctx, []world.Link{back}, world.LinkState{})
+		wb.wants("INCR k", "timeout")
+		_ = c.SetLinks(ctx, []world.Link{other}, world.LinkState{})
+		a.to(n.addr).wants("GET k", `"8"`)
 	})
 }
 
@@ -215,7 +226,7 @@ func TestReplication(t *testing.T) {
 		r.wants("TTL k", ":5") // the replica has the time of the end and not the remaining time
 
 		streams := []world.Link{{From: "redis-1", To: "redis-2"}, {From: "redis-1", To: "redis-3"}}
-		_ = c.Shape(ctx, streams, world.Delay{By: time.Minute})
+		_ = c.SetLinks(ctx, streams, world.LinkState{Delay: world.Delay{By: time.Minute}})
 		w.wants("SET lost 1", "+OK")
 		w.wants("WAIT 1 100", ":0")
 		_ = c.Kill(ctx, master.Name)
@@ -231,7 +242,7 @@ func TestReplication(t *testing.T) {
 		w.wants("GET lost", "nil")
 		w.wants("GET h", "WRONGTYPE")
 		w.wants("SET new 1", "+OK")
-		_ = c.Unshape(ctx, streams)
+		_ = c.SetLinks(ctx, streams, world.LinkState{})
 		_ = c.Start(ctx, master.Name, true)
 		time.Sleep(3 * time.Second)
 		if err := c.Healthy(ctx); err != nil {
@@ -248,7 +259,7 @@ func TestMinReplicas(t *testing.T) {
 	in(t, spec, func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("SET k 1", "+OK")
-		_ = c.Cut(ctx, []world.Link{{From: "redis-2", To: "redis-1"}, {From: "redis-3", To: "redis-1"}})
+		_ = c.SetLinks(ctx, []world.Link{{From: "redis-2", To: "redis-1"}, {From: "redis-3", To: "redis-1"}}, world.LinkState{Cut: true})
 		time.Sleep(4 * time.Second)
 		w.wants("SET k 2", "NOREPLICAS")
 	})
@@ -264,11 +275,11 @@ func TestConnectedReplicas(t *testing.T) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("INFO replication", "connected_slaves:2")
 		cut := []world.Link{{From: "redis-2", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
-		_ = c.Cut(ctx, cut)
+		_ = c.SetLinks(ctx, cut, world.LinkState{Cut: true})
 		_ = c.Kill(ctx, "redis-3")
 		time.Sleep(time.Second)
 		w.wants("INFO replication", "connected_slaves:1")
-		_ = c.Join(ctx, cut)
+		_ = c.SetLinks(ctx, cut, world.LinkState{})
 		_ = c.Start(ctx, "redis-3", true)
 		time.Sleep(time.Second)
 		w.wants("INFO replication", "connected_slaves:2")
@@ -334,7 +345,7 @@ func TestIsolatedMaster(t *testing.T) {
 		for _, n := range c.servers.seats[1:] {
 			links = append(links, world.Link{From: "redis-1", To: n.Name}, world.Link{From: n.Name, To: "redis-1"})
 		}
-		_ = c.Cut(ctx, links)
+		_ = c.SetLinks(ctx, links, world.LinkState{Cut: true})
 		time.Sleep(6 * time.Second)
 		now, err := c.Leader(ctx)
 		if err != nil || now == "redis-1" {
@@ -344,7 +355,7 @@ func TestIsolatedMaster(t *testing.T) {
 		w.wants("SET k inside NX", "+OK")
 		n := c.servers.node(now)
 		outside.to(n.addr).wants("SET k outside NX", "+OK")
-		_ = c.Join(ctx, links)
+		_ = c.SetLinks(ctx, links, world.LinkState{})
 		time.Sleep(8 * time.Second)
 		if err := c.Healthy(ctx); err != nil {
 			t.Errorf("after the heal: %v", err)
@@ -379,7 +390,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 				links = append(links, world.Link{From: replica.Name, To: w.Name}, world.Link{From: w.Name, To: replica.Name})
 			}
 		}
-		_ = c.Cut(ctx, links)
+		_ = c.SetLinks(ctx, links, world.LinkState{Cut: true})
 		hears := func() bool {
 			c.servers.mu.Lock()
 			defer c.servers.mu.Unlock()
@@ -399,7 +410,7 @@ func TestPromoteIsOrderedAgain(t *testing.T) {
 		if _, err := c.servers.Abilities().Promote(ctx, ""); err == nil || time.Since(began) != redis.FailoverLimit {
 			t.Errorf("promote without replicas: %v after %s; want an error after %s", err, time.Since(began), redis.FailoverLimit)
 		}
-		time.AfterFunc(2*redis.OrderEvery, func() { _ = c.Join(ctx, links) })
+		time.AfterFunc(2*redis.OrderEvery, func() { _ = c.SetLinks(ctx, links, world.LinkState{}) })
 		if now, err := c.servers.Abilities().Promote(ctx, ""); err != nil || now == "redis-1" {
 			t.Errorf("promote, and the replicas come back: %q, %v", now, err)
 		}

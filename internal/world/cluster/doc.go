@@ -3,5 +3,5 @@
 //
 // A world sets the fields of a [Cluster] that differ between worlds: a [Machine] for each node, the
 // [Addresses] of clients, and the [Links] between nodes. The cluster starts the nodes in order, and
-// kills, pauses and cuts them off.
+// kills and pauses them, and sets what happens on the links.
 package cluster

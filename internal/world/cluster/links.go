@@ -10,23 +10,16 @@ import (
 	"lockbench/internal/world"
 )
 
-// faults are faults on links.
-type faults interface {
-	Cut(ctx context.Context, links []world.Link) error
-	Join(ctx context.Context, links []world.Link) error
-	Shape(ctx context.Context, links []world.Link, d world.Delay) error
-	Unshape(ctx context.Context, links []world.Link) error
-}
-
 // Links are links between nodes that do not lead through the proxy.
 type Links interface {
-	faults
+	// SetLinks sets what happens on links from now on.
+	SetLinks(ctx context.Context, links []world.Link, s world.LinkState) error
 	// Ping pings a node of the cluster from another one.
 	Ping(ctx context.Context, from, to string) error
 }
 
-// onLinks calls f with the links that lead through the proxy, and with those that do not.
-func (c *Cluster) onLinks(all []world.Link, f func(faults, []world.Link) error) error {
+// SetLinks sets what happens on links: in the proxy, or between nodes elsewhere.
+func (c *Cluster) SetLinks(ctx context.Context, all []world.Link, s world.LinkState) error {
 	var between, proxied []world.Link
 	for _, l := range all {
 		_, from := c.node(l.From)
@@ -37,31 +30,11 @@ func (c *Cluster) onLinks(all []world.Link, f func(faults, []world.Link) error) 
 			proxied = append(proxied, l)
 		}
 	}
-	err := f(c.Proxy, proxied)
+	err := c.Proxy.SetLinks(ctx, proxied, s)
 	if len(between) > 0 {
-		err = errors.Join(err, f(c.Links, between))
+		err = errors.Join(err, c.Links.SetLinks(ctx, between, s))
 	}
 	return err
-}
-
-// Cut holds everything on the links.
-func (c *Cluster) Cut(ctx context.Context, all []world.Link) error {
-	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Cut(ctx, links) })
-}
-
-// Join ends Cut.
-func (c *Cluster) Join(ctx context.Context, all []world.Link) error {
-	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Join(ctx, links) })
-}
-
-// Shape delays everything on the links.
-func (c *Cluster) Shape(ctx context.Context, all []world.Link, d world.Delay) error {
-	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Shape(ctx, links, d) })
-}
-
-// Unshape ends Shape.
-func (c *Cluster) Unshape(ctx context.Context, all []world.Link) error {
-	return c.onLinks(all, func(f faults, links []world.Link) error { return f.Unshape(ctx, links) })
 }
 
 // Ping pings a node on the path of from's connections. Links carry no load.

@@ -20,13 +20,8 @@ type notes struct {
 	all []string
 }
 
-func (n *notes) Cut(_ context.Context, links []world.Link) error {
-	n.all = append(n.all, fmt.Sprint("cut ", links))
-	return nil
-}
-
-func (n *notes) Join(_ context.Context, links []world.Link) error {
-	n.all = append(n.all, fmt.Sprint("join ", links))
+func (n *notes) SetLinks(_ context.Context, links []world.Link, s world.LinkState) error {
+	n.all = append(n.all, fmt.Sprint(links, " cut ", s.Cut))
 	return nil
 }
 
@@ -51,9 +46,9 @@ func TestLinksBetweenNodes(t *testing.T) {
 	}
 	client := []world.Link{{From: "client-1", To: "redis-1"}}
 	nodes := []world.Link{{From: "redis-1", To: "redis-2"}}
-	for _, change := range []func(context.Context, []world.Link) error{c.Cut, c.Join} {
+	for _, cut := range []bool{true, false} {
 		for _, links := range [][]world.Link{client, nodes, slices.Concat(client, nodes)} {
-			if err := change(t.Context(), links); err != nil {
+			if err := c.SetLinks(t.Context(), links, world.LinkState{Cut: cut}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -61,11 +56,11 @@ func TestLinksBetweenNodes(t *testing.T) {
 	if err := c.Ping(t.Context(), "redis-1", "redis-2", 0); err != nil {
 		t.Error(err)
 	}
-	want := fmt.Sprintf("cut %v cut %[1]v join %[1]v join %[1]v ping redis-2 from redis-1", nodes)
+	want := fmt.Sprintf("%v cut true %[1]v cut true %[1]v cut false %[1]v cut false ping redis-2 from redis-1", nodes)
 	if got := fmt.Sprint(between.all); got != "["+want+"]" {
 		t.Errorf("the links were changed by %s, want [%s]", got, want)
 	}
-	if err := c.Cut(t.Context(), []world.Link{{From: "client-2", To: "redis-1"}}); err == nil {
+	if err := c.SetLinks(t.Context(), []world.Link{{From: "client-2", To: "redis-1"}}, world.LinkState{Cut: true}); err == nil {
 		t.Error("a link of a client that does not exist was cut")
 	}
 }

@@ -20,8 +20,8 @@
 // Servers talk to each other directly, over their own network. A cut is an nft rule in the containers at both
 // ends: nothing is answered, connections stall, new ones time out, and data in flight arrives with TCP's
 // next retransmission after the rule is gone. A lag that is longer than any step is a cut, too; a shorter
-// one redirects the link's connections through the proxy, which delays them. A container is the machine of
-// its server and outlives it: a restarted server is still cut off.
+// one redirects the link's connections through the proxy, which delays them, and so does the loss of replies.
+// A container is the machine of its server and outlives it: a restarted server is still cut off.
 //
 // # Cleanup
 //

@@ -14,32 +14,30 @@ import (
 	"lockbench/internal/world/cluster"
 )
 
-// holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing
-// that is late by this much arrives before the link is healed. A cut keeps the connections of the servers,
-// and replicas could not finish a handshake with such a delay.
-const holdMin = 20 * time.Second
-
-// Cut holds everything on links between servers.
-func (c *Cluster) Cut(ctx context.Context, links []world.Link) error {
-	// Also in the proxy: a relay may carry their bytes.
-	if err := c.Proxy.Cut(ctx, links); err != nil {
-		return err
+// SetLinks sets what happens on links between servers.
+func (c *Cluster) SetLinks(ctx context.Context, links []world.Link, s world.LinkState) error {
+	if relayed(s) {
+		for _, l := range links {
+			if err := errors.Join(c.openRelay(l), c.openRelay(back(l))); err != nil {
+				return fmt.Errorf("lead %s through the proxy: %w", l, err)
+			}
+		}
 	}
-	return c.change(ctx, links, func(l *link) { l.cut = true })
-}
-
-// Join ends Cut.
-func (c *Cluster) Join(ctx context.Context, links []world.Link) error {
-	err := c.change(ctx, links, func(l *link) { l.cut = false })
-	return errors.Join(err, c.Proxy.Join(ctx, links))
+	// A cut also concerns the proxy: a relay may carry the bytes.
+	inProxy := s
+	if inProxy.Delay.By >= holdMin {
+		inProxy.Delay = world.Delay{}
+	}
+	err := c.Proxy.SetLinks(ctx, links, inProxy)
+	return errors.Join(err, c.change(ctx, links, s))
 }
 
 // change changes the state of links between servers, and updates the rules of the containers.
-func (c *Cluster) change(ctx context.Context, links []world.Link, f func(*link)) error {
+func (c *Cluster) change(ctx context.Context, links []world.Link, s world.LinkState) error {
 	c.mu.Lock()
 	for _, l := range links {
 		state := c.links[l]
-		f(&state)
+		state.LinkState = s
 		c.links[l] = state
 	}
 	c.mu.Unlock()
@@ -63,28 +61,6 @@ func (n *node) apply(ctx context.Context) error {
 		return fmt.Errorf("change the rules of %s: %w", n.Name, err)
 	}
 	return nil
-}
-
-// Shape delays everything on links between servers.
-func (c *Cluster) Shape(ctx context.Context, links []world.Link, d world.Delay) error {
-	if d.By >= holdMin {
-		return c.change(ctx, links, func(l *link) { l.held = true })
-	}
-	for _, l := range links {
-		if err := errors.Join(c.openRelay(l), c.openRelay(back(l))); err != nil {
-			return fmt.Errorf("delay %s: %w", l, err)
-		}
-	}
-	if err := c.Proxy.Shape(ctx, links, d); err != nil {
-		return err
-	}
-	return c.change(ctx, links, func(l *link) { l.held, l.slow = false, true })
-}
-
-// Unshape ends Shape.
-func (c *Cluster) Unshape(ctx context.Context, links []world.Link) error {
-	err := c.Proxy.Unshape(ctx, links)
-	return errors.Join(err, c.change(ctx, links, func(l *link) { l.held, l.slow = false, false }))
 }
 
 // openRelay makes the addresses in the proxy for connections from one server to another.

@@ -33,7 +33,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				lag = append(lag, world.Link{From: old, To: n.Name})
 			}
 		}
-		if err := c.Cluster.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
+		if err := c.Cluster.SetLinks(ctx, lag, world.LinkState{Delay: world.Delay{By: time.Minute}}); err != nil {
 			return err
 		}
 		// The first try may meet a client that has not found the master yet.
@@ -59,7 +59,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 		if err := c.Healthy(ctx); err == nil {
 			t.Error("a cluster without one of its nodes is not healthy")
 		}
-		if err := errors.Join(c.Cluster.Unshape(ctx, lag), c.Start(ctx, old, true)); err != nil {
+		if err := errors.Join(c.Cluster.SetLinks(ctx, lag, world.LinkState{}), c.Start(ctx, old, true)); err != nil {
 			return err
 		}
 		return soon(ctx, c.Healthy)
@@ -180,7 +180,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 		}
 		// One direction of each: requests arrive, and no reply comes back.
 		cut := []world.Link{{From: "redis-2", To: "client-1"}, {From: "redis-2", To: "sentinel-1"}}
-		if err := c.Cluster.Cut(ctx, cut); err != nil {
+		if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{Cut: true}); err != nil {
 			return err
 		}
 		check()
@@ -188,7 +188,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 			return err
 		}
 		check()
-		if err := c.Cluster.Join(ctx, cut); err != nil {
+		if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{}); err != nil {
 			return err
 		}
 		for _, l := range closed {
@@ -199,7 +199,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 		if n := c.Requests("client-1")["PING"]; n != 0 {
 			t.Errorf("our own PINGs count as the client's: %d", n)
 		}
-		if err := c.Cluster.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
+		if err := c.Cluster.SetLinks(ctx, []world.Link{{From: "client-9", To: "redis-1"}}, world.LinkState{Cut: true}); err == nil {
 			t.Error("there is no client-9")
 		}
 		return soon(ctx, c.Healthy)
@@ -230,7 +230,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 					for _, n := range c.Topology().InPart("redis") {
 						cut = append(cut, world.Link{From: name, To: n.Name})
 					}
-					if err := c.Cluster.Cut(ctx, cut); err != nil {
+					if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{Cut: true}); err != nil {
 						return err
 					}
 					hasty, cancel := short(ctx)
@@ -238,7 +238,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 						t.Errorf("%s was answered although all its links are cut: %v", name, err)
 					}
 					cancel()
-					if err := c.Cluster.Join(ctx, cut); err != nil {
+					if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{}); err != nil {
 						return err
 					}
 				}
@@ -262,7 +262,7 @@ func TestCutHolds(t *testing.T) {
 		}
 		before := syncs()
 		cut := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := c.Cluster.Cut(ctx, cut); err != nil {
+		if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{Cut: true}); err != nil {
 			return err
 		}
 		if _, err := redistest.Ask(ctx, c.nodes[0].addr(), "SET", "k", "v"); err != nil {
@@ -283,7 +283,7 @@ func TestCutHolds(t *testing.T) {
 		if err := has(c.nodes[1])(ctx); err == nil {
 			t.Error("redis-2 is cut off and has heard of it all the same")
 		}
-		if err := c.Cluster.Join(ctx, cut); err != nil {
+		if err := c.Cluster.SetLinks(ctx, cut, world.LinkState{}); err != nil {
 			return err
 		}
 		if err := soon(ctx, has(c.nodes[1])); err != nil {
@@ -302,7 +302,7 @@ func TestLagBetweenServers(t *testing.T) {
 	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := c.Cluster.Shape(ctx, links, world.Delay{By: lag}); err != nil {
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{Delay: world.Delay{By: lag}}); err != nil {
 			return err
 		}
 		slow := func(ctx context.Context) error {
@@ -337,7 +337,7 @@ func TestLagBetweenServers(t *testing.T) {
 			t.Logf("redis-3, which is not concerned, stands at %d of %d", at["redis-3"], at["redis-1"])
 		}
 		// A cut also affects the connections through the proxy.
-		if err := c.Cluster.Cut(ctx, links); err != nil {
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{Cut: true, Delay: world.Delay{By: lag}}); err != nil {
 			return err
 		}
 		hasty, cancelPing := short(ctx)
@@ -345,7 +345,7 @@ func TestLagBetweenServers(t *testing.T) {
 		if err := c.Cluster.Ping(hasty, "redis-2", "redis-1", 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the relayed way should be cut: %v", err)
 		}
-		if err := errors.Join(c.Cluster.Join(ctx, links), c.Cluster.Unshape(ctx, links)); err != nil {
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{}); err != nil {
 			return err
 		}
 		return soon(ctx, c.Healthy)
@@ -386,7 +386,7 @@ func TestForeignGuest(t *testing.T) {
 				}
 				both = append(both, client)
 			}
-			if err := c.Cluster.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
+			if err := c.Cluster.SetLinks(ctx, []world.Link{{From: "client-1", To: "redis-1"}}, world.LinkState{Cut: true}); err != nil {
 				return err
 			}
 			hasty, cancel := short(ctx)

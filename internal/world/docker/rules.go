@@ -6,21 +6,33 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"lockbench/internal/world"
 )
 
+// holdMin is the delay from which a link between servers is cut instead. No fault lasts as long, so nothing
+// that is late by this much arrives before the link is healed. A cut keeps the connections of the servers,
+// and replicas could not finish a handshake with such a delay.
+const holdMin = 20 * time.Second
+
 // link is the state of one direction between two servers.
 type link struct {
-	cut  bool
-	held bool // delayed so long that it is cut
-	slow bool // delayed by the proxy
+	world.LinkState
 
 	// relays are the addresses by which connections in this direction pass through the proxy, one for each port. The
-	// first delay makes them, and those of the other direction.
+	// first such state makes them, and those of the other direction.
 	//
 	//	server-2 ─ to server-1:port ─DNAT─▶ gateway:port ─ proxy, late ─▶ server-1
 	relays []netip.AddrPort
+}
+
+// dropped reports whether the containers drop the packets of a link.
+func dropped(s world.LinkState) bool { return s.Cut || s.Delay.By >= holdMin }
+
+// relayed reports whether the bytes of a link pass through the proxy, which delays, narrows or drops them.
+func relayed(s world.LinkState) bool {
+	return s.Drop || s.Rate > 0 || s.Delay.By > 0 && s.Delay.By < holdMin
 }
 
 // back is the other direction of a link.
@@ -40,13 +52,13 @@ func (c *Cluster) rulesFor(n *node) string {
 		}
 		ip, way := other.announced.Addr(), world.Link{From: n.Name, To: other.Name}
 		to, from := c.links[way], c.links[back(way)]
-		if from.cut || from.held {
+		if dropped(from.LinkState) {
 			in = append(in, fmt.Sprintf("ip saddr %s drop", ip))
 		}
-		if to.cut || to.held {
+		if dropped(to.LinkState) {
 			out = append(out, fmt.Sprintf("ip daddr %s drop", ip))
 		}
-		if !to.slow && !from.slow {
+		if !relayed(to.LinkState) && !relayed(from.LinkState) {
 			continue // connections through the proxy stay
 		}
 		for i, relay := range to.relays {

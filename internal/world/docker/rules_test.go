@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"lockbench/internal/service"
 	"lockbench/internal/world"
@@ -30,8 +31,8 @@ func TestRules(t *testing.T) {
 		t.Errorf("nothing is wrong: %s", got)
 	}
 	slow := world.Link{From: "redis-3", To: "redis-1"}
-	c.links[world.Link{From: "redis-1", To: "redis-2"}] = link{cut: true}
-	c.links[slow] = link{held: true, slow: true, relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}}
+	c.links[world.Link{From: "redis-1", To: "redis-2"}] = link{LinkState: world.LinkState{Cut: true}}
+	c.links[slow] = link{LinkState: world.LinkState{Cut: true, Delay: world.Delay{By: time.Second}}, relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}}
 	c.links[back(slow)] = link{relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench

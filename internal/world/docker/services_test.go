@@ -67,11 +67,11 @@ func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
 		}
 	}
 	see("started", true)
-	if err := c.Cluster.Cut(ctx, ways); err != nil {
+	if err := c.Cluster.SetLinks(ctx, ways, world.LinkState{Cut: true}); err != nil {
 		return err
 	}
 	see("cut", false)
-	if err := c.Cluster.Join(ctx, ways); err != nil {
+	if err := c.Cluster.SetLinks(ctx, ways, world.LinkState{}); err != nil {
 		return err
 	}
 	see("whole again", true)

@@ -38,7 +38,7 @@ func TestCluster(t *testing.T) {
 		}
 		// A short delay goes through the proxy, also on the cluster bus.
 		slow := []world.Link{{From: "redis-1", To: "redis-2"}}
-		if err := errors.Join(c.Cluster.Shape(ctx, slow, world.Delay{By: 100 * time.Millisecond}), service.AwaitHealthy(ctx, c), c.Cluster.Unshape(ctx, slow)); err != nil {
+		if err := errors.Join(c.Cluster.SetLinks(ctx, slow, world.LinkState{Delay: world.Delay{By: 100 * time.Millisecond}}), service.AwaitHealthy(ctx, c), c.Cluster.SetLinks(ctx, slow, world.LinkState{})); err != nil {
 			return err
 		}
 		var links []world.Link
@@ -47,7 +47,7 @@ func TestCluster(t *testing.T) {
 				links = append(links, world.Link{From: "redis-3", To: n.Name}, world.Link{From: n.Name, To: "redis-3"})
 			}
 		}
-		if err := c.Cluster.Cut(ctx, links); err != nil {
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{Cut: true}); err != nil {
 			return err
 		}
 		err := service.Poll(ctx, func() error {
@@ -60,7 +60,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := c.Cluster.Join(ctx, links); err != nil {
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{}); err != nil {
 			return err
 		}
 		return soon(ctx, c.Healthy)

@@ -306,17 +306,17 @@ func TestHooksOfLinksAndOfPromotion(t *testing.T) {
 			all = append(all, world.Link{From: "redis-1", To: n.Name}, world.Link{From: n.Name, To: "redis-1"})
 		}
 		cutter := c
-		if err := cutter.Cut(ctx, all[:1]); err == nil {
+		if err := cutter.SetLinks(ctx, all[:1], world.LinkState{Cut: true}); err == nil {
 			t.Error("one link alone was cut by hooks that cut off a node")
 		}
 		host := site.Addr("redis-1").Addr().String()
-		if err := cutter.Cut(ctx, all); err != nil {
+		if err := cutter.SetLinks(ctx, all, world.LinkState{Cut: true}); err != nil {
 			t.Error(err)
 		}
-		if err := cutter.Join(ctx, all[:1]); err != nil {
+		if err := cutter.SetLinks(ctx, all[:1], world.LinkState{}); err != nil {
 			t.Error(err)
 		}
-		if err := cutter.Join(ctx, all[1:]); err != nil {
+		if err := cutter.SetLinks(ctx, all[1:], world.LinkState{}); err != nil {
 			t.Error(err)
 		}
 		if got := readFile(t, said); got != "off "+host+"\non "+host+"\n" {

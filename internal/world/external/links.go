@@ -12,8 +12,18 @@ import (
 	"lockbench/internal/world"
 )
 
-// Cut cuts links between servers by hooks.
-func (b *backend) Cut(_ context.Context, links []world.Link) error {
+// SetLinks cuts links between servers by hooks, and ends that. A link that is slow enough is cut, too.
+func (b *backend) SetLinks(_ context.Context, links []world.Link, s world.LinkState) error {
+	switch {
+	case s.Cut || s.Delay.By >= lagCuts:
+		return b.cutLinks(links)
+	case s.Delay.By > 0:
+		return b.reach.o.limits(b.cluster.Topology())(world.Action{Kind: world.Lagging, By: s.Delay.By})
+	}
+	return b.join(links)
+}
+
+func (b *backend) cutLinks(links []world.Link) error {
 	b.mark(links, true)
 	if b.cluster.Topology().Leads == service.EachLeads {
 		return nil // these do not talk to each other
@@ -30,8 +40,8 @@ func (b *backend) Cut(_ context.Context, links []world.Link) error {
 	return b.isolate(off)
 }
 
-// Join ends Cut.
-func (b *backend) Join(_ context.Context, links []world.Link) error {
+// join ends cuts.
+func (b *backend) join(links []world.Link) error {
 	if b.cluster.Topology().Leads != service.EachLeads && b.hooks.hooks.has(hookCut) {
 		if err := service.Each(links, func(l world.Link) error { return b.hooks.undo(hookCut, b.hooks.link(l)) }); err != nil {
 			return err
@@ -90,17 +100,6 @@ func (b *backend) cutOff() []string {
 	}
 	return off
 }
-
-// Shape cuts links that are slow enough.
-func (b *backend) Shape(ctx context.Context, links []world.Link, d world.Delay) error {
-	if d.By < lagCuts {
-		return b.reach.o.limits(b.cluster.Topology())(world.Action{Kind: world.Lagging, By: d.By})
-	}
-	return b.Cut(ctx, links)
-}
-
-// Unshape ends Shape.
-func (b *backend) Unshape(ctx context.Context, links []world.Link) error { return b.Join(ctx, links) }
 
 // Ping relies on the hooks.
 func (b *backend) Ping(ctx context.Context, from, to string) error {

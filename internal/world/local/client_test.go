@@ -93,7 +93,7 @@ func TestForeignGuestHasLinksOfItsOwn(t *testing.T) {
 					}
 					conns = append(conns, client)
 				}
-				if err := c.Cut(ctx, []world.Link{{From: "client-1", To: "redis-1"}}); err != nil {
+				if err := c.SetLinks(ctx, []world.Link{{From: "client-1", To: "redis-1"}}, world.LinkState{Cut: true}); err != nil {
 					return err
 				}
 				hasty, cancel := short(ctx)
@@ -150,7 +150,7 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 					for _, n := range c.Nodes() {
 						links = append(links, world.Link{From: "client-1", To: n.Name})
 					}
-					if err := c.Cut(ctx, links); err != nil {
+					if err := c.SetLinks(ctx, links, world.LinkState{Cut: true}); err != nil {
 						return err
 					}
 					hasty, cancel := short(ctx)
@@ -232,7 +232,7 @@ func TestResendsAreCounted(t *testing.T) {
 				}
 				before := c.Requests("client-1")["SET"]
 				replies := world.Link{From: "redis-1", To: "client-1"}
-				if err := c.DropReplies(ctx, []world.Link{replies}); err != nil {
+				if err := c.SetLinks(ctx, []world.Link{replies}, world.LinkState{Drop: true}); err != nil {
 					return err
 				}
 				answer := make(chan error, 1)
@@ -249,7 +249,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if err := c.KeepReplies(ctx, []world.Link{replies}); err != nil {
+				if err := c.SetLinks(ctx, []world.Link{replies}, world.LinkState{}); err != nil {
 					return err
 				}
 				err = <-answer

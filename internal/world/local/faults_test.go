@@ -37,7 +37,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 			r := lease60
 			r.Keys = []string{fmt.Sprint("k", episode)}
 			a, b := open(ctx, t, c, 2*episode+1), open(ctx, t, c, 2*episode+2)
-			if err := c.Shape(ctx, lag, world.Delay{By: time.Minute}); err != nil {
+			if err := c.SetLinks(ctx, lag, world.LinkState{Delay: world.Delay{By: time.Minute}}); err != nil {
 				return err
 			}
 			before := c.Abilities().Offsets(ctx)
@@ -87,7 +87,7 @@ func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
 				t.Error("a cluster without one of its nodes is not healthy")
 			}
 			healing := time.Now()
-			if err := c.Unshape(ctx, lag); err != nil {
+			if err := c.SetLinks(ctx, lag, world.LinkState{}); err != nil {
 				return err
 			}
 			if err := c.Start(ctx, old, true); err != nil {
@@ -210,7 +210,7 @@ func TestCutConcernsOneClient(t *testing.T) {
 			defer cancel()
 			return c.Ping(ctx, from, to, 0)
 		}
-		if err := c.Cut(ctx, cut); err != nil {
+		if err := c.SetLinks(ctx, cut, world.LinkState{Cut: true}); err != nil {
 			return err
 		}
 		for _, l := range []world.Link{{From: "client-1", To: "redis-1"}, {From: "sentinel-1", To: "redis-1"}} {
@@ -223,13 +223,13 @@ func TestCutConcernsOneClient(t *testing.T) {
 				t.Errorf("%s should not be cut: %v", l, err)
 			}
 		}
-		if err := c.Join(ctx, cut); err != nil {
+		if err := c.SetLinks(ctx, cut, world.LinkState{}); err != nil {
 			return err
 		}
 		if n := c.Requests("client-1")["PING"]; n != 0 {
 			t.Errorf("our own PINGs count as the client's: %d", n)
 		}
-		if err := c.Cut(ctx, []world.Link{{From: "client-9", To: "redis-1"}}); err == nil {
+		if err := c.SetLinks(ctx, []world.Link{{From: "client-9", To: "redis-1"}}, world.LinkState{Cut: true}); err == nil {
 			t.Error("there is no client-9")
 		}
 		return c.Ping(ctx, "client-1", "redis-1", 0)

@@ -98,7 +98,7 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 				links = append(links, world.Link{From: "redis-4", To: n.Name}, world.Link{From: n.Name, To: "redis-4"})
 			}
 		}
-		if err := c.Cut(ctx, links); err != nil {
+		if err := c.SetLinks(ctx, links, world.LinkState{Cut: true}); err != nil {
 			return err
 		}
 		if err := service.Poll(ctx, func() error {
@@ -110,7 +110,7 @@ func TestClusterPromotesAndIsCut(t *testing.T) {
 		}); err != nil {
 			return err
 		}
-		if err := c.Join(ctx, links); err != nil {
+		if err := c.SetLinks(ctx, links, world.LinkState{}); err != nil {
 			return err
 		}
 		return service.AwaitHealthy(ctx, c)

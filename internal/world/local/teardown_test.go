@@ -104,7 +104,7 @@ func TestEnds(t *testing.T) {
 				c := runningOf(wc)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
-				for _, err := range []error{c.Cut(ctx, links), c.Shape(ctx, links, world.Delay{By: time.Minute}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
+				for _, err := range []error{c.SetLinks(ctx, links, world.LinkState{Cut: true, Delay: world.Delay{By: time.Minute}}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {
 					if err != nil {
 						t.Error(err)
 					}

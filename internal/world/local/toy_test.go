@@ -172,7 +172,7 @@ func TestServersThatBindNothing(t *testing.T) {
 					t.Errorf("%d addresses, want %d: %v", len(seen), want, seen)
 				}
 				cut := []world.Link{{From: "toy-1", To: "toy-2"}}
-				if err := c.Cut(ctx, cut); err != nil {
+				if err := c.SetLinks(ctx, cut, world.LinkState{Cut: true}); err != nil {
 					return err
 				}
 				for port := range 2 {
@@ -184,7 +184,7 @@ func TestServersThatBindNothing(t *testing.T) {
 				}
 				hears("toy-3", "toy-2", 0)
 				hears("toy-1", "toy-3", 1)
-				if err := c.Join(ctx, cut); err != nil {
+				if err := c.SetLinks(ctx, cut, world.LinkState{}); err != nil {
 					return err
 				}
 				hears("toy-1", "toy-2", 0)

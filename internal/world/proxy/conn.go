@@ -22,7 +22,7 @@ var quiet = zerolog.Nop().WithContext(context.Background())
 //	near ◀── gate ◀ queue ◀ [toxics]  :down ◀──source── far
 //
 // The end of a stream is queued behind its bytes and held like them, so a client notices the
-// death of a node behind a cut link only after the join.
+// death of a node behind a cut link only after the cut.
 type conn struct {
 	proxy    *Proxy
 	near     *net.TCPConn // accepted
@@ -87,7 +87,7 @@ func (c *conn) await(l *link, passes func(*state) bool) bool {
 }
 
 // connect dials the node once the link lets it, and reports whether it did. If the client gives
-// up before a cut link is joined, the node is never dialled and sees none of its bytes.
+// up before a cut ends, the node is never dialled and sees none of its bytes.
 func (c *conn) connect() bool {
 	if !c.await(c.up.link, func(st *state) bool { return !st.held() }) {
 		return false
@@ -122,7 +122,7 @@ func (c *conn) dial(ctx context.Context) (net.Conn, error) {
 
 // refuse resets a connection whose node cannot be reached, once the link lets the reset pass.
 func (c *conn) refuse(err error) {
-	if !c.await(c.down.link, func(st *state) bool { return !st.held() && !st.dropping }) {
+	if !c.await(c.down.link, func(st *state) bool { return !st.held() && !st.drop }) {
 		return
 	}
 	c.proxy.options.Log(fmt.Sprintf("connect %s: %v", c.name, err))

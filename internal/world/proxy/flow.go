@@ -49,13 +49,13 @@ func (f *flow) pump(c *conn, to farEnd) {
 			decided = held.decided
 		case st.held():
 			// Wait for a change.
-		case lossy && !st.dropping:
+		case lossy && !st.drop:
 			c.kill()
 			return
 		default:
 			chunk, end := f.queue.next()
 			switch {
-			case chunk != nil && st.dropping:
+			case chunk != nil && st.drop:
 				lossy = true
 				f.link.lost.Add(int64(len(chunk)))
 				continue
@@ -66,7 +66,7 @@ func (f *flow) pump(c *conn, to farEnd) {
 					return
 				}
 				continue
-			case end && st.dropping:
+			case end && st.drop:
 				lossy = true // the end itself is lost
 			case end:
 				_ = to.CloseWrite()

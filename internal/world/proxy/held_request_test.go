@@ -51,10 +51,10 @@ func TestHoldReplyThenCut(t *testing.T) {
 	reply := l.proxy.HoldReply("c1", 1)
 	c.say("GET a")
 	<-reply.Reached()
-	l.must(l.proxy.Cut(t.Context(), []world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "c1"}}, world.LinkState{Cut: true}))
 	reply.GoOn()
 	l.atGate(world.Link{From: "n1", To: "c1"}, len("re: GET a\n"))
-	l.must(l.proxy.Join(t.Context(), []world.Link{{From: "n1", To: "c1"}}))
+	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "c1"}}, world.LinkState{}))
 	c.hears("re: GET a")
 }
 

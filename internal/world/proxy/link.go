@@ -27,14 +27,14 @@ type link struct {
 	toxiproxy *toxiproxy.Proxy
 	streams   atomic.Int64 // names the toxic links, whose names must differ
 	toxicMu   sync.Mutex   // held while toxics change
+	toxics    toxics       // those in effect; guarded by toxicMu
 }
 
 // state is immutable: a change replaces it and closes changed.
 type state struct {
-	cut      bool
-	frozen   bool // one of the ends is paused
-	dropping bool
-	changed  chan struct{}
+	cut, drop bool // as in world.LinkState
+	frozen    bool // one of the ends is paused
+	changed   chan struct{}
 }
 
 // held reports whether bytes must wait.
@@ -44,7 +44,7 @@ func (s *state) held() bool { return s.cut || s.frozen }
 const removeLimit = 10 * time.Second
 
 func newLink(server *toxiproxy.ApiServer, at world.Link) *link {
-	l := &link{at: at, server: server, toxiproxy: toxiproxy.NewProxy(server, at.String(), "", "")}
+	l := &link{at: at, server: server, toxiproxy: toxiproxy.NewProxy(server, at.String(), "", ""), toxics: toxics{}}
 	l.state.Store(&state{changed: make(chan struct{})})
 	return l
 }
@@ -67,11 +67,48 @@ func (l *link) carry(from *source, to *queue) {
 	l.toxiproxy.Toxics.StartLink(l.server, name, from, to, stream.Upstream)
 }
 
-// setToxic replaces the toxic of a kind by one with these attributes in JSON, or by none if they are empty. The
-// bytes that the old one delayed are delivered at once, in order.
-func (l *link) setToxic(kind, attributes string) error {
+// toxics are the attributes of a link's toxics in JSON, by their kinds: "latency" and "bandwidth".
+type toxics map[string]string
+
+// toxicsOf returns the toxics of a state. toxiproxy counts milliseconds, to which a delay is rounded up, and whole
+// kilobytes, to which a rate is rounded down.
+func toxicsOf(s world.LinkState) (toxics, error) {
+	t := toxics{}
+	if d := s.Delay; d != (world.Delay{}) {
+		if d.By <= 0 || d.Jitter < 0 || d.Jitter > d.By {
+			return nil, fmt.Errorf("delay links by %v, give or take %v: the delay must be positive, and the jitter no more than that", d.By, d.Jitter)
+		}
+		t["latency"] = fmt.Sprintf(`{"latency":%d,"jitter":%d}`, wholeMs(d.By), wholeMs(d.Jitter))
+	}
+	if s.Rate != 0 {
+		kilobytes := s.Rate / 1000
+		if kilobytes < 1 {
+			return nil, fmt.Errorf("let %d bytes a second through links: 1000 are the least", s.Rate)
+		}
+		t["bandwidth"] = fmt.Sprintf(`{"rate":%d}`, kilobytes)
+	}
+	return t, nil
+}
+
+func wholeMs(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+// setToxics replaces those toxics of the link that differ. The bytes that an old one delayed are delivered at once, in
+// order.
+func (l *link) setToxics(t toxics) error {
 	l.toxicMu.Lock()
 	defer l.toxicMu.Unlock()
+	var errs []error
+	for _, kind := range []string{"latency", "bandwidth"} {
+		if l.toxics[kind] != t[kind] {
+			errs = append(errs, l.replaceToxic(kind, t[kind]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// replaceToxic replaces the toxic of a kind by one with these attributes, or by none if they are empty. l.toxicMu must be
+// held.
+func (l *link) replaceToxic(kind, attributes string) error {
 	// Updating a toxic in place races with its streams, which still read it.
 	removed := make(chan error, 1)
 	go func() { removed <- l.toxiproxy.Toxics.RemoveToxic(quiet, kind) }()
@@ -85,6 +122,7 @@ func (l *link) setToxic(kind, attributes string) error {
 	case <-limit.C:
 		return fmt.Errorf("end the %s of %s: not done after %v", kind, l.at, removeLimit)
 	}
+	delete(l.toxics, kind)
 	if attributes == "" {
 		return nil
 	}
@@ -92,5 +130,6 @@ func (l *link) setToxic(kind, attributes string) error {
 	if _, err := l.toxiproxy.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 		return fmt.Errorf("%s of %s: %w", kind, l.at, err)
 	}
+	l.toxics[kind] = attributes
 	return nil
 }

@@ -22,14 +22,13 @@
 // A [world.Link] is directed: a fault on redis-1 -> client-1 concerns the bytes in that direction
 // on all connections between the two.
 //
-//   - [Proxy.Cut] holds bytes and the ends of connections, in order; new connections hang.
-//     [Proxy.Join] releases everything.
-//   - [Proxy.Shape] delays every byte, and [Proxy.Throttle] limits the rate.
-//   - [Proxy.DropReplies] drops bytes. [Proxy.KeepReplies] ends it and closes each connection that
-//     lost bytes.
+//   - [Proxy.SetLinks] sets what happens on a link. A cut holds bytes and the ends of connections, in order, and its end
+//     releases everything; new connections hang. A delay concerns every byte, and a rate each connection. Dropping drops
+//     bytes, and its end closes each connection that lost bytes.
+//   - [Proxy.Reset] closes connections.
 //
 // Limits: only TCP; a connection over a cut link is accepted and then hangs, while a real network
-// would not answer at all. Shape and Throttle are toxiproxy's toxics.
+// would not answer at all. Delays and rates are toxiproxy's toxics.
 package proxy
 
 import (
@@ -284,7 +283,7 @@ func (p *Proxy) Close() error {
 	// Without this, Close would wait as long as the longest delay.
 	var errs []error
 	for _, l := range links {
-		errs = append(errs, l.setToxic("latency", ""), l.setToxic("bandwidth", ""))
+		errs = append(errs, l.setToxics(nil))
 	}
 	p.wg.Wait()
 	return errors.Join(errs...)
