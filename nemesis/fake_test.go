@@ -238,9 +238,7 @@ func (f *fake) TTL(_ context.Context, key string) (time.Duration, string, error)
 	return ttl, f.master, nil
 }
 
-func (f *fake) Requests(string) map[string]int     { return nil }
-func (f *fake) HoldReply(string, int) world.Held   { return nil }
-func (f *fake) HoldRequest(string, int) world.Held { return nil }
+func (f *fake) Requests(string) world.Requests { return nil }
 
 func (f *fake) ShiftClientClock(client int, by time.Duration, drift float64) error {
 	return f.ShiftClock(context.Background(), history.ClientParty(client).String(), by, drift)

@@ -171,12 +171,12 @@ func (r *Runner) await(ctx context.Context, p Planned) (who *caught, goOn func()
 	}
 	var within func(client int) world.Held
 	if p.Step.Request > 0 {
-		hold := r.Cluster.HoldReply
-		if p.Fault.HoldsRequest {
-			hold = r.Cluster.HoldRequest
-		}
 		within = func(client int) world.Held {
-			return hold(history.ClientParty(client).String(), p.Step.Request)
+			requests := r.Cluster.Requests(history.ClientParty(client).String())
+			if p.Fault.HoldsRequest {
+				return requests.HoldRequest(p.Step.Request)
+			}
+			return requests.HoldReply(p.Step.Request)
 		}
 	}
 	armed := r.Triggers.arm(p.Step.wanted(), hold, within)

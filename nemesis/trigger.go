@@ -43,7 +43,7 @@ type trigger struct {
 	wanted
 	hold time.Duration
 	// within, if not nil, holds a request or reply in the middle of the operation. See
-	// [world.Cluster.HoldReply].
+	// [world.Requests].
 	within   func(client int) world.Held
 	caught   chan caught   // takes one
 	missed   chan struct{} // closed when the only moment that the step wants is over

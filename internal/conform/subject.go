@@ -102,7 +102,7 @@ var _ locktest.Server = (*servers)(nil)
 func (d *servers) Commands(context.Context) (int, error) {
 	n := 0
 	for id := range clients {
-		for _, count := range d.cluster.Requests(history.ClientParty(id).String()) {
+		for _, count := range d.cluster.Requests(history.ClientParty(id).String()).Counts() {
 			n += count
 		}
 	}

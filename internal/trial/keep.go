@@ -121,7 +121,7 @@ func (k *serverProbe) commands(c world.Cluster, clients []int) {
 	k.pace.settle("commands")
 	for _, id := range clients {
 		n := 0
-		for _, count := range c.Requests(history.ClientParty(id).String()) {
+		for _, count := range c.Requests(history.ClientParty(id).String()).Counts() {
 			n += count
 		}
 		k.record(history.Probed(history.Sent{Client: int32(id), Commands: n}))

@@ -34,9 +34,14 @@ func (keeping) Kept(context.Context) (map[string]time.Duration, error) {
 	return map[string]time.Duration{"a": service.Forever, "b": 2 * time.Second, "c": time.Hour}, nil
 }
 
-func (keeping) Requests(client string) map[string]int {
-	return map[string]int{"GET": 3, "SET": len(client)}
+func (keeping) Requests(client string) world.Requests { return counted{client: client} }
+
+type counted struct {
+	world.Requests
+	client string
 }
+
+func (c counted) Counts() map[string]int { return map[string]int{"GET": 3, "SET": len(c.client)} }
 
 func TestProbeFollowsGrants(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

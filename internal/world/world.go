@@ -137,14 +137,8 @@ type Cluster interface {
 	ShiftClientClock(client int, by time.Duration, drift float64) error
 	ClientClockOffset(client int) (time.Duration, error)
 
-	// Requests counts the requests of a client to all nodes, as they are sent, so that retries by
-	// client libraries are seen: by name in upper case, including those that set up a connection.
-	Requests(client string) map[string]int
-	// HoldReply lets the next n requests of a client pass, to any nodes, and holds the reply to
-	// the last of them. Requests that set up a connection do not count ([service.Wire.Greetings]).
-	HoldReply(client string, n int) Held
-	// HoldRequest holds the n-th request itself: the server has not seen it.
-	HoldRequest(client string, n int) Held
+	// Requests returns the requests of a client to all nodes.
+	Requests(client string) Requests
 }
 
 // ClientSpec is a client to be opened.
@@ -266,6 +260,18 @@ const (
 	NamesLost Names = "lost"
 	NamesKept Names = "kept"
 )
+
+// Requests are the requests of one client to all nodes.
+type Requests interface {
+	// Counts counts them, as they are sent, so that retries by client libraries are seen: by name in upper case,
+	// including those that set up a connection.
+	Counts() map[string]int
+	// HoldReply lets the next n requests pass, to any nodes, and holds the reply to the last of them. Requests that set up
+	// a connection do not count ([service.Wire.Greetings]).
+	HoldReply(n int) Held
+	// HoldRequest holds the n-th request itself: the server has not seen it.
+	HoldRequest(n int) Held
+}
 
 // Held is a request or reply to be held.
 type Held interface {

@@ -248,7 +248,7 @@ func (s *Site) obey(order string, nodes []string) error {
 		return n.process.Resume()
 	case "cut", "join":
 		links := []world.Link{{From: nodes[0], To: nodes[1]}}
-		return s.proxy.SetLinks(ctx, links, world.LinkState{Cut: order == "cut"})
+		return s.proxy.SetLinks(links, world.LinkState{Cut: order == "cut"})
 	}
 	return fmt.Errorf("no order is called %q", order)
 }

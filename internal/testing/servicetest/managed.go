@@ -43,7 +43,7 @@ func (m Managed) run(t *testing.T, form locks.Topology, do func(ctx context.Cont
 	found, _ := service.Find(m.Service, form)
 	err := w.Run(t.Context(), world.Spec{Service: m.Service, Topology: found, Clients: 1, Clocks: true}, func(ctx context.Context, c world.Cluster) error {
 		all := c.(*cluster.Cluster)
-		do(ctx, all, all.Group.(managed))
+		do(ctx, all, all.Servers.(managed))
 		return nil
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"lockbench/internal/world"
 )
@@ -101,12 +100,6 @@ func (c *cluster) Ping(ctx context.Context, from, to string, load int) error {
 	case <-ctx.Done():
 		return fmt.Errorf("ping %s from %s: %w", to, from, context.Cause(ctx))
 	}
-}
-
-func (c *cluster) Requests(client string) map[string]int {
-	c.net.mu.Lock()
-	defer c.net.mu.Unlock()
-	return maps.Clone(c.net.counts[client])
 }
 
 func (c *cluster) Reset(_ context.Context, links []world.Link) (int, error) {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -25,18 +26,34 @@ type hold struct {
 
 var _ world.Held = (*hold)(nil)
 
-// HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
-func (c *cluster) HoldReply(client string, n int) world.Held { return c.hold(client, n, false) }
+// requests are the requests of one client to all nodes.
+type requests struct {
+	net    *network
+	client string
+}
 
-// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with everything that
+// Requests returns the requests of a client.
+func (c *cluster) Requests(client string) world.Requests { return requests{c.net, client} }
+
+// Counts counts the requests by name.
+func (r requests) Counts() map[string]int {
+	r.net.mu.Lock()
+	defer r.net.mu.Unlock()
+	return maps.Clone(r.net.counts[r.client])
+}
+
+// HoldReply lets the next n requests of the client pass and holds the reply to the last of them.
+func (r requests) HoldReply(n int) world.Held { return r.hold(n, false) }
+
+// HoldRequest lets the next n-1 requests of the client pass and holds the n-th, with everything that
 // follows on its connection.
-func (c *cluster) HoldRequest(client string, n int) world.Held { return c.hold(client, n, true) }
+func (r requests) HoldRequest(n int) world.Held { return r.hold(n, true) }
 
-func (c *cluster) hold(client string, n int, request bool) *hold {
-	h := &hold{request: request, net: c.net, client: client, reached: make(chan struct{}), left: n}
-	c.net.mu.Lock()
-	defer c.net.mu.Unlock()
-	c.net.holds[client] = h
+func (r requests) hold(n int, request bool) *hold {
+	h := &hold{request: request, net: r.net, client: r.client, reached: make(chan struct{}), left: n}
+	r.net.mu.Lock()
+	defer r.net.mu.Unlock()
+	r.net.holds[r.client] = h
 	return h
 }
 

@@ -206,12 +206,12 @@ func TestServers(t *testing.T) {
 			t.Errorf("a greeting took %v", d)
 		}
 		wants("a request", ask(conn, "one 1"), "one 1")
-		reply := c.HoldReply("client-1", 1)
+		reply := c.Requests("client-1").HoldReply(1)
 		wants("a request that is held", ask(conn, "two 2"), "timeout")
 		<-reply.Reached()
 		reply.GoOn()
 		wants("what was held", hear(conn), "two 2")
-		if got := c.Requests("client-1"); got["HELLO"] != 1 || got["ONE"] != 1 || got["TWO"] != 1 {
+		if got := c.Requests("client-1").Counts(); got["HELLO"] != 1 || got["ONE"] != 1 || got["TWO"] != 1 {
 			t.Errorf("counted %v", got)
 		}
 

@@ -443,7 +443,7 @@ func TestUncoveredIsLoud(t *testing.T) {
 func TestLoseReply(t *testing.T) {
 	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		ended, silent, other := talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr), talk(t, c, 1).to(c.servers.data[0].addr)
-		reply := c.HoldReply("client-1", 1)
+		reply := c.Requests("client-1").HoldReply(1)
 		if got := ended.say("SET a mine"); !strings.Contains(got, "timeout") {
 			t.Errorf("heard %q before it is lost", got)
 		}
@@ -453,7 +453,7 @@ func TestLoseReply(t *testing.T) {
 			t.Errorf("the connection that has lost an answer says %q", got)
 		}
 		other.wants("GET a", "mine")
-		reply = c.HoldReply("client-1", 1)
+		reply = c.Requests("client-1").HoldReply(1)
 		if got := silent.say("SET b mine"); !strings.Contains(got, "timeout") {
 			t.Errorf("heard %q before it is lost", got)
 		}
@@ -472,7 +472,7 @@ func TestHoldReply(t *testing.T) {
 	in(t, redistest.Spec(locks.Single, world.Spec{}), func(t *testing.T, ctx context.Context, c *trial) {
 		w := talk(t, c, 1).to(c.servers.data[0].addr)
 		w.wants("PING", "+PONG")
-		reply := c.HoldReply("client-1", 2)
+		reply := c.Requests("client-1").HoldReply(2)
 		w.wants("SETNX a mine", ":1")
 		if got := w.say("PEXPIRE a 5000"); !strings.HasPrefix(got, "read:") {
 			t.Errorf("heard %q, and the answer was to be kept back", got)

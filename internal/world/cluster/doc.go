@@ -1,7 +1,6 @@
-// Package cluster is the cluster of the worlds with real servers: nodes that run the programs of a
+// Package cluster is the cluster of the worlds with real servers: the machines that run the servers of a
 // service, clients as child processes, and a proxy between them.
 //
-// A world sets the fields of a [Cluster] that differ between worlds: a [Machine] for each node, the
-// [Addresses] of clients, and the [Links] between nodes. The cluster starts the nodes in order, and
-// kills and pauses them, and sets what happens on the links.
+// A world creates a [Cluster], adds a [Machine] for each node, and sets the fields that differ between worlds: the
+// [Addresses] of clients, and the [Links] between nodes.
 package cluster

@@ -11,11 +11,25 @@ import (
 	"lockbench/internal/service"
 )
 
-// The methods below implement [service.Host].
+var _ service.Host = host{}
+
+// host is the machines with the network between them, for the service.
+type host struct {
+	*Machines
+	cluster *Cluster
+}
+
+// Lead makes the address that follows the leader lead to a node.
+func (h host) Lead(name string) error { return h.cluster.Net.Move(LeaderName, name) }
+
+// Reaches returns an error unless one node can reach another.
+func (h host) Reaches(ctx context.Context, from, to string) error {
+	return h.cluster.Ping(ctx, from, to, 0)
+}
 
 // Addr returns the address at which other nodes find a node.
-func (c *Cluster) Addr(name string) netip.AddrPort {
-	n, err := c.node(name)
+func (m *Machines) Addr(name string) netip.AddrPort {
+	n, err := m.node(name)
 	if err != nil {
 		return netip.AddrPort{}
 	}
@@ -23,8 +37,8 @@ func (c *Cluster) Addr(name string) netip.AddrPort {
 }
 
 // AddrFor returns the address at which viewer finds a port of a node.
-func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
-	ports := c.Peers[viewer][node]
+func (m *Machines) AddrFor(viewer, node string, port int) netip.AddrPort {
+	ports := m.Peers[viewer][node]
 	if port < 0 || port >= len(ports) {
 		return netip.AddrPort{}
 	}
@@ -32,8 +46,8 @@ func (c *Cluster) AddrFor(viewer, node string, port int) netip.AddrPort {
 }
 
 // Dial connects to a node and bypasses all faults.
-func (c *Cluster) Dial(ctx context.Context, name string) (net.Conn, error) {
-	n, err := c.node(name)
+func (m *Machines) Dial(ctx context.Context, name string) (net.Conn, error) {
+	n, err := m.node(name)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +55,8 @@ func (c *Cluster) Dial(ctx context.Context, name string) (net.Conn, error) {
 }
 
 // Status returns the state of a node's process.
-func (c *Cluster) Status(name string) service.Status {
-	n, err := c.node(name)
+func (m *Machines) Status(name string) service.Status {
+	n, err := m.node(name)
 	if err != nil {
 		return service.Status{Why: err}
 	}
@@ -50,8 +64,8 @@ func (c *Cluster) Status(name string) service.Status {
 }
 
 // Follow configures a node to follow leader when it is started, or no node if leader is zero.
-func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
-	n, err := c.node(name)
+func (m *Machines) Follow(name string, leader netip.AddrPort) error {
+	n, err := m.node(name)
 	if err != nil {
 		return err
 	}
@@ -64,13 +78,5 @@ func (c *Cluster) Follow(name string, leader netip.AddrPort) error {
 	})
 }
 
-// Lead makes the address that follows the leader lead to a node.
-func (c *Cluster) Lead(name string) error { return c.Proxy.Move(LeaderName, name) }
-
-// Reaches returns an error unless one node can reach another.
-func (c *Cluster) Reaches(ctx context.Context, from, to string) error {
-	return c.Ping(ctx, from, to, 0)
-}
-
 // Settings returns the server settings that the user has set.
-func (c *Cluster) Settings() map[string]string { return c.Spec.Settings }
+func (m *Machines) Settings() map[string]string { return m.spec.Settings }

@@ -54,11 +54,6 @@ type node struct {
 
 var errExternal = errors.New("the server is external")
 
-// Add adds a node. Without a place, its files and its leader cannot be changed.
-func (c *Cluster) Add(n service.Node, m Machine, place *service.Place) {
-	c.nodes = append(c.nodes, &node{Node: n, Machine: m, service: c.Spec.Service, place: place})
-}
-
 // announced returns the address at which other nodes find its first port.
 func (n *node) announced() netip.AddrPort {
 	if n.place == nil {

@@ -24,7 +24,7 @@ func (idle) Launch(context.Context, service.Program, bool) error { return nil }
 // detector reports it if they do not wait for each other.
 func TestFollowWhileLaunching(t *testing.T) {
 	on, _ := service.Find(redis.Service, locks.Replicated)
-	c := &Cluster{Spec: world.Spec{Service: redis.Service, Topology: on}}
+	c := &Machines{spec: world.Spec{Service: redis.Service, Topology: on}}
 	is := on.Nodes()[0]
 	c.Add(is, idle{}, &service.Place{Node: is, Topology: on, Config: "/lb", Data: "/lb/data"})
 	n := c.nodes[0]
@@ -51,7 +51,7 @@ func TestFollowWhileLaunching(t *testing.T) {
 
 // A node without a place is external: it cannot be made to follow another.
 func TestExternalDoesNotFollow(t *testing.T) {
-	c := &Cluster{}
+	c := &Machines{}
 	c.Add(service.Node{Name: "redis-1"}, idle{}, nil)
 	if err := c.Follow("redis-1", netip.AddrPort{}); err == nil {
 		t.Error("an external server follows")

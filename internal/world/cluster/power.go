@@ -16,16 +16,16 @@ type PowerLoser interface {
 }
 
 // LosePower makes a killed node lose what it has not synced.
-func (c *Cluster) LosePower(_ context.Context, name string, names world.Names) (lost string, err error) {
-	err = c.change(name, func(n *node) (err error) {
-		m, ok := n.Machine.(PowerLoser)
+func (m *Machines) LosePower(_ context.Context, name string, names world.Names) (lost string, err error) {
+	err = m.change(name, func(n *node) (err error) {
+		disk, ok := n.Machine.(PowerLoser)
 		switch {
 		case !ok:
 			return errors.New("the disk of this server does not forget")
 		case n.status().Running:
 			return errors.New("it is running")
 		}
-		lost, err = m.LosePower(names)
+		lost, err = disk.LosePower(names)
 		return err
 	})
 	if err != nil {

@@ -30,7 +30,9 @@ type clock struct {
 // clocked reports whether a server is started with a shiftable clock. The library is built for this machine's C
 // library, which images of this machine's programs have, too. A server of another image that cannot load it uses the
 // machine's clock, and the probe of the fault fails.
-func (n *node) clocked() bool { return n.cluster.Preload != "" && n.Role == service.Data }
+func (n *node) clocked() bool {
+	return n.backend.cluster.Machines.Preload != "" && n.Role == service.Data
+}
 
 // clockFiles are the files of such a server in its container.
 func (n *node) clockFiles() []testcontainers.ContainerFile {
@@ -38,7 +40,7 @@ func (n *node) clockFiles() []testcontainers.ContainerFile {
 		return nil
 	}
 	return []testcontainers.ContainerFile{
-		{HostFilePath: n.cluster.Preload, ContainerFilePath: clockLibrary, FileMode: 0o644},
+		{HostFilePath: n.backend.cluster.Machines.Preload, ContainerFilePath: clockLibrary, FileMode: 0o644},
 		{Reader: bytes.NewReader(make([]byte, shim.FileSize)), ContainerFilePath: clockFile, FileMode: 0o644},
 	}
 }

@@ -23,7 +23,7 @@ func TestClock(t *testing.T) {
 	if err := shim.Ready(); err != nil {
 		needs.OrSkip(t, "docker", err)
 	}
-	run(t, world.Spec{Service: redis.Service, Topology: redistest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *Cluster) error {
+	run(t, world.Spec{Service: redis.Service, Topology: redistest.Form(locks.Independent).Sized(2), Clients: 1, Clocks: true}, func(ctx context.Context, c *running) error {
 		wrong := func(name string) (time.Duration, error) {
 			off, err := c.Abilities().ClockOffset(ctx, name)
 			return off.Round(30 * time.Second), err

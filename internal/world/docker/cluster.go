@@ -16,7 +16,6 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
-	"golang.org/x/sync/singleflight"
 
 	"lockbench/internal/service"
 	"lockbench/internal/world"
@@ -25,11 +24,9 @@ import (
 	"lockbench/internal/world/proxy"
 )
 
-var _ cluster.Links = (*Cluster)(nil)
-
-// Cluster is one running lock service and its clients, in containers.
-type Cluster struct {
-	cluster.Cluster
+// backend is the machines of a cluster: containers.
+type backend struct {
+	cluster cluster.Cluster
 
 	docker *testcontainers.DockerProvider
 	api    client.APIClient
@@ -47,95 +44,87 @@ type Cluster struct {
 	// errMiscounted.
 	joining sync.Mutex
 
-	direct    atomic.Bool // this machine reaches containers at their own addresses
-	unreached error       // why containers do not reach this machine, or nil
-
-	probes singleflight.Group // running PINGs between servers, by link
-
-	mu    sync.Mutex
-	links map[world.Link]link // between servers
+	direct atomic.Bool // this machine reaches containers at their own addresses
 }
 
-// newCluster claims the resources of a cluster and starts nothing yet.
-func (w *World) newCluster(ctx context.Context, s world.Spec) (_ *Cluster, err error) {
-	c := &Cluster{
-		say: w.options.Say, docker: w.state.provider, parent: w.state.parent,
-		unreached: w.state.unreached, links: map[world.Link]link{},
-	}
-	c.Clients.Self, c.Links = w.options.Self, c
-	c.Called = map[string]string{}
+// newBackend claims the resources of a cluster and starts nothing yet.
+func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err error) {
+	b := &backend{say: w.options.Say, docker: w.state.provider, parent: w.state.parent}
+	c := &b.cluster
+	c.Clients.Self, c.Called = w.options.Self, map[string]string{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.stop())
+			err = errors.Join(err, b.stop())
 		}
 	}()
 	if err := c.Claim(s, nodesMax, "docker"); err != nil {
 		return nil, err
 	}
 	if s.Service == nil {
-		return c, nil
+		return b, nil
 	}
-	c.api, c.image = c.docker.Client(), w.state.images[s.Service.Name].Name
+	b.api, b.image = b.docker.Client(), w.state.images[s.Service.Name].Name
 	// A program of the user gets no words.
 	if first := s.Service.Needs.Programs[0]; filepath.Base(cmp.Or(w.options.Programs[s.Service.Name], first.Name)) == first.Name {
-		c.words = first.Words
+		b.words = first.Words
 	}
-	if c.owner, err = claimOwner(); err != nil {
+	if b.owner, err = claimOwner(); err != nil {
 		return nil, err
 	}
 	if sweep := w.options.Sweep; len(sweep) > 0 {
-		c.after, err = process.StartCleaner("containers", append(slices.Clone(sweep), c.owner.name)...)
+		b.after, err = process.StartCleaner("containers", append(slices.Clone(sweep), b.owner.name)...)
 		if err != nil {
 			return nil, err
 		}
 	}
-	if c.subnet, err = createNetwork(ctx, c.api, c.owner); err != nil {
+	if b.subnet, err = createNetwork(ctx, b.api, b.owner); err != nil {
 		return nil, err
 	}
 	// Containers use their own addresses for each other.
 	ports := map[string][]netip.AddrPort{}
-	c.Peers = map[string]map[string][]netip.AddrPort{}
+	c.Machines.Peers = map[string]map[string][]netip.AddrPort{}
 	for k, n := range c.Nodes() {
-		for i := range c.Ports() {
-			ports[n.Name] = append(ports[n.Name], cluster.After(netip.AddrPortFrom(c.subnet.node(k), serverPort), i))
+		for i := range c.Machines.Ports() {
+			ports[n.Name] = append(ports[n.Name], cluster.After(netip.AddrPortFrom(b.subnet.node(k), serverPort), i))
 		}
-		c.Peers[n.Name] = ports
+		c.Machines.Peers[n.Name] = ports
 	}
 	for k, n := range c.Nodes() {
-		if err := c.addNode(n, k); err != nil {
+		if err := b.addNode(n, k); err != nil {
 			return nil, err
 		}
 	}
-	return c, nil
+	c.Links = newLinks(b.nodes, c.Net, b.subnet.gateway(), c.Machines.Ports(), w.state.unreached)
+	return b, nil
 }
 
 // start starts all servers and returns when the cluster is healthy.
-func (c *Cluster) start(ctx context.Context) error {
-	if len(c.nodes) == 0 {
+func (b *backend) start(ctx context.Context) error {
+	if len(b.nodes) == 0 {
 		return nil
 	}
-	if err := service.Each(c.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
+	if err := service.Each(b.nodes, func(n *node) error { return n.boot(ctx) }); err != nil {
 		return err
 	}
-	if err := c.makeSeed(ctx); err != nil {
+	if err := b.makeSeed(ctx); err != nil {
 		return err
 	}
-	if err := c.Launch(ctx); err != nil {
+	if err := b.cluster.Machines.Launch(ctx); err != nil {
 		return err
 	}
-	c.direct.Store(c.reachedDirectly(ctx, c.nodes[0]))
-	for _, n := range c.nodes {
-		if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: n.addr()}); err != nil {
+	b.direct.Store(b.reachedDirectly(ctx, b.nodes[0]))
+	for _, n := range b.nodes {
+		if err := b.cluster.Net.AddNode(proxy.Node{Name: n.Name, Real: n.addr()}); err != nil {
 			return err
 		}
 	}
-	if err := c.AddLeader(netip.AddrPort{}); err != nil {
+	if err := b.cluster.AddLeader(netip.AddrPort{}); err != nil {
 		return err
 	}
-	if err := c.Form(ctx); err != nil {
+	if err := b.cluster.Form(ctx); err != nil {
 		return err
 	}
-	for _, n := range c.nodes {
+	for _, n := range b.nodes {
 		n.settle()
 	}
 	return nil
@@ -143,24 +132,38 @@ func (c *Cluster) start(ctx context.Context) error {
 
 // reachedDirectly reports whether this machine reaches a container at its own address. Behind a tunnel another
 // machine may have the same address, so it checks which server answers.
-func (c *Cluster) reachedDirectly(ctx context.Context, n *node) bool {
+func (b *backend) reachedDirectly(ctx context.Context, n *node) bool {
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	published, err := c.Identity(limited, n.published)
+	published, err := b.cluster.Machines.Identity(limited, n.published)
 	if err != nil {
 		return false
 	}
-	own, err := c.Identity(limited, n.announced)
+	own, err := b.cluster.Machines.Identity(limited, n.announced)
 	return err == nil && own != "" && own == published
 }
 
-// stop ends the cluster in any state.
-func (c *Cluster) stop() error {
-	err := c.Stop(stopLimit, c.stopNetwork)
-	if c.owner != nil {
-		c.owner.release()
+// tryRelay returns why containers do not reach the proxy, or nil: a firewall may prevent it, and the daemon may run
+// elsewhere.
+func (b *backend) tryRelay(ctx context.Context) error {
+	n := b.nodes[0]
+	relay, err := b.cluster.Net.AddListener(n.Name, n.Name, netip.AddrPortFrom(b.subnet.gateway(), 0), n.addr())
+	if err != nil {
+		return fmt.Errorf("listen where containers could reach this machine: %w", err)
 	}
-	c.after.Dismiss()
+	if err := n.pingFromInside(ctx, relay); err != nil {
+		return fmt.Errorf("containers do not get through to this machine at %s, perhaps for its firewall (%w)", b.subnet.gateway(), err)
+	}
+	return nil
+}
+
+// stop ends the cluster in any state.
+func (b *backend) stop() error {
+	err := b.cluster.Stop(stopLimit, b.stopNetwork)
+	if b.owner != nil {
+		b.owner.release()
+	}
+	b.after.Dismiss()
 	if err != nil {
 		return fmt.Errorf("end the cluster of containers: %w", explain(err))
 	}
@@ -168,22 +171,17 @@ func (c *Cluster) stop() error {
 }
 
 // stopNetwork removes the network of the containers after their end.
-func (c *Cluster) stopNetwork(ctx context.Context) error {
-	if c.subnet.id == "" {
+func (b *backend) stopNetwork(ctx context.Context) error {
+	if b.subnet.id == "" {
 		return nil
 	}
-	err := removeNetwork(ctx, c.api, c.subnet.id)
+	err := removeNetwork(ctx, b.api, b.subnet.id)
 	if errors.Is(err, errMiscounted) {
 		// The recorded history is still valid.
-		c.say(fmt.Sprintf("%s: %v", c.subnet.name, err))
+		b.say(fmt.Sprintf("%s: %v", b.subnet.name, err))
 		return nil
 	}
 	return err
-}
-
-// node returns a node, which the cluster must have.
-func (c *Cluster) node(name string) *node {
-	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })]
 }
 
 const (

@@ -43,18 +43,18 @@ const machineScript = "trap 'exit 0' TERM\nnft add table ip lockbench || exit 70
 
 // create creates the container without starting it.
 func (n *node) create(ctx context.Context) (err error) {
-	c := n.cluster
-	labels := c.owner.labels()
+	b := n.backend
+	labels := b.owner.labels()
 	labels[nodeLabel] = n.Name
 	// Not cancelled: the container that the daemon creates meanwhile could not be removed.
 	making, cancel := contextWithLimit(context.WithoutCancel(ctx), startLimit, "create the container of "+n.Name)
 	defer cancel()
-	n.container, err = c.docker.CreateContainer(making, testcontainers.ContainerRequest{
-		Image:        c.image,
+	n.container, err = b.docker.CreateContainer(making, testcontainers.ContainerRequest{
+		Image:        b.image,
 		Entrypoint:   []string{"sh"},
 		Cmd:          []string{"-c", machineScript},
 		ExposedPorts: []string{published.String()},
-		Name:         fmt.Sprintf("lockbench-%s-%s", c.owner.name, n.Name),
+		Name:         fmt.Sprintf("lockbench-%s-%s", b.owner.name, n.Name),
 		Files:        n.clockFiles(),
 		ConfigModifier: func(config *container.Config) {
 			// Only our labels: the labels of the library tell the reaper of another program in the same
@@ -65,15 +65,15 @@ func (n *node) create(ctx context.Context) (err error) {
 		},
 		HostConfigModifier: func(host *container.HostConfig) {
 			host.CapAdd = []string{"NET_ADMIN"} // for nft, in the container's own network
-			host.CgroupParent = c.parent
-			host.NetworkMode = container.NetworkMode(c.subnet.name)
+			host.CgroupParent = b.parent
+			host.NetworkMode = container.NetworkMode(b.subnet.name)
 			host.PortBindings = network.PortMap{published: {{HostIP: loopback}}}
 			// Bounded, because a failing server can fill a disk, and readable with any default of the daemon.
 			host.LogConfig = container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "8m", "max-file": "1"}}
 		},
 		EndpointSettingsModifier: func(ends map[string]*network.EndpointSettings) {
-			ends[c.subnet.name] = &network.EndpointSettings{
-				NetworkID: c.subnet.id, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: n.announced.Addr()},
+			ends[b.subnet.name] = &network.EndpointSettings{
+				NetworkID: b.subnet.id, IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: n.announced.Addr()},
 			}
 		},
 	})
@@ -91,7 +91,7 @@ func (n *node) Write(ctx context.Context, files map[string]string) error {
 	}
 	content, err := archive(files)
 	if err == nil {
-		_, err = n.cluster.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: "/", Content: content})
+		_, err = n.backend.api.CopyToContainer(ctx, n.id(), client.CopyToContainerOptions{DestinationPath: "/", Content: content})
 	}
 	if err != nil {
 		return fmt.Errorf("write files of %s: %w", n.Name, explain(err))
@@ -106,9 +106,9 @@ func (n *node) boot(ctx context.Context) error {
 	if err := n.create(ctx); err != nil {
 		return err
 	}
-	n.cluster.joining.Lock()
+	n.backend.joining.Lock()
 	err := n.container.Start(ctx)
-	n.cluster.joining.Unlock()
+	n.backend.joining.Unlock()
 	if err != nil {
 		return fmt.Errorf("start the container of %s: %w", n.Name, explain(err))
 	}
@@ -118,10 +118,10 @@ func (n *node) boot(ctx context.Context) error {
 		return fmt.Errorf("find the published port of %s: %w", n.Name, n.why(ctx, err))
 	}
 	n.published = netip.AddrPortFrom(loopback, port.Num())
-	if n.shell, err = openShell(ctx, n.cluster.api, n.id()); err != nil {
+	if n.shell, err = openShell(ctx, n.backend.api, n.id()); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, n.why(ctx, err))
 	}
-	if n.cluster.Spec.Unsynced {
+	if n.backend.cluster.Spec.Unsynced {
 		return n.mount(ctx)
 	}
 	return nil
@@ -155,7 +155,7 @@ func (n *node) why(ctx context.Context, err error) error {
 		hint = ": nft does not work in it; the kernel needs nf_tables, and the daemon must grant NET_ADMIN"
 	case 126, 127:
 		var names []string
-		for _, p := range wanted(n.cluster.Spec.Service) {
+		for _, p := range wanted(n.backend.cluster.Spec.Service) {
 			names = append(names, p.Name)
 		}
 		hint = fmt.Sprintf(": the image lacks a program; it needs %s, for this machine's kind of processor", strings.Join(names, ", "))
@@ -177,9 +177,9 @@ func (n *node) End(ctx context.Context) error {
 		// A missing log is better than a failed teardown.
 		n.log.Line(fmt.Sprintf("the log of the container could not be read: %v", err))
 	}
-	n.cluster.joining.Lock()
-	defer n.cluster.joining.Unlock()
-	return errors.Join(closeErr, removeContainer(ctx, n.cluster.api, n.id()))
+	n.backend.joining.Lock()
+	defer n.backend.joining.Unlock()
+	return errors.Join(closeErr, removeContainer(ctx, n.backend.api, n.id()))
 }
 
 // copyLog copies the container's log.

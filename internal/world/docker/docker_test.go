@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -66,12 +67,12 @@ func newWorld(t *testing.T) *World {
 
 // run starts a cluster for a test, and checks afterwards that nothing of it is left. The body reports failures with t.Error or as
 // its result.
-func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
+func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *running) error) {
 	t.Helper()
 	runIn(t, newWorld(t), s, body)
 }
 
-func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, c *Cluster) error) {
+func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, c *running) error) {
 	t.Helper()
 	if s.LogDir == "" {
 		s.LogDir = t.TempDir()
@@ -79,8 +80,8 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*startLimit) // the start reports its own limit with the node
 	defer cancel()
 	var owner string
-	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := containersOf(wc)
+	err := w.with(ctx, s, func(ctx context.Context, b *backend) error {
+		c := runningOf(b)
 		if c.owner != nil {
 			owner = c.owner.name
 		}
@@ -94,8 +95,18 @@ func runIn(t *testing.T, w *World, s world.Spec, body func(ctx context.Context, 
 	}
 }
 
-// containersOf returns the containers of a cluster.
-func containersOf(c world.Cluster) *Cluster { return c.(*cluster.Cluster).Links.(*Cluster) }
+// running is a cluster and its backend.
+type running struct {
+	*cluster.Cluster
+	*backend
+}
+
+func runningOf(b *backend) *running { return &running{&b.cluster, b} }
+
+// node returns a node of the cluster.
+func (c *running) node(name string) *node {
+	return c.nodes[slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == name })]
+}
 
 // nothingLeft checks that an owner has no container and no network.
 func nothingLeft(t *testing.T, w *World, owner string) {
@@ -128,7 +139,7 @@ func leftOf(t *testing.T, w *World, owner string) []string {
 }
 
 // open opens a client of the lock "plain".
-func open(ctx context.Context, t *testing.T, c *Cluster, id int) world.Client {
+func open(ctx context.Context, t *testing.T, c *running, id int) world.Client {
 	t.Helper()
 	client, err := c.Open(ctx, world.ClientSpec{ID: id, Lock: "plain"})
 	if err != nil {

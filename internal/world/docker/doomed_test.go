@@ -33,8 +33,8 @@ func runDoomedHarness() {
 		o.Sweep = []string{"/usr/bin/env", harnessEnv + "=sweep", os.Args[0]}
 	}
 	w := New(o)
-	err := w.Run(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
-		c := containersOf(wc)
+	err := w.with(context.Background(), redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, b *backend) error {
+		c := runningOf(b)
 		fmt.Println(c.owner.name)
 		if follow {
 			_, _ = io.Copy(io.Discard, os.Stdin)

@@ -21,7 +21,7 @@ import (
 // TestFailoverLosesWhatReplicasHaveNotSeen shows the most important failure of this world: a lock whose grant no replica has
 // received is granted again.
 func TestFailoverLosesWhatReplicasHaveNotSeen(t *testing.T) {
-	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		a, b := open(ctx, t, c, 1), open(ctx, t, c, 2)
 		old, err := c.Leader(ctx)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestPromote(t *testing.T) {
 		chosen   string
 	}{{locks.Replicated, "redis-3"}, {locks.Sentinel, ""}} {
 		t.Run(string(try.topology), func(t *testing.T) {
-			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(try.topology, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 				a := open(ctx, t, c, 1)
 				if err := soon(ctx, func(ctx context.Context) error { return acquire(ctx, a, "a") }); err != nil {
 					return err
@@ -111,7 +111,7 @@ func TestPromote(t *testing.T) {
 
 // TestPromoteAfterKill promotes a replica by hand while the old master is dead. The old master returns as a replica.
 func TestPromoteAfterKill(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *running) error {
 		if err := c.Kill(ctx, "redis-1"); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func TestPromoteAfterKill(t *testing.T) {
 
 func TestStartWithAndWithoutData(t *testing.T) {
 	settings := map[string]string{"appendonly": "yes", "appendfsync": "always"}
-	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Settings: settings}), func(ctx context.Context, c *running) error {
 		n := c.nodes[0]
 		if _, err := redistest.Ask(ctx, n.addr(), "SET", "k", "v"); err != nil {
 			return err
@@ -157,7 +157,7 @@ func TestStartWithAndWithoutData(t *testing.T) {
 // TestCutConcernsItsLinksAlone cuts links of clients and of servers, in one direction and in both. A node that restarts during a
 // cut stays cut off.
 func TestCutConcernsItsLinksAlone(t *testing.T) {
-	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 		open(ctx, t, c, 1)
 		open(ctx, t, c, 2)
 		ping := func(from, to string) error {
@@ -196,7 +196,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 				t.Errorf("%s should be whole: %v", l, err)
 			}
 		}
-		if n := c.Requests("client-1")["PING"]; n != 0 {
+		if n := c.Requests("client-1").Counts()["PING"]; n != 0 {
 			t.Errorf("our own PINGs count as the client's: %d", n)
 		}
 		if err := c.Cluster.SetLinks(ctx, []world.Link{{From: "client-9", To: "redis-1"}}, world.LinkState{Cut: true}); err == nil {
@@ -211,7 +211,7 @@ func TestCutConcernsItsLinksAlone(t *testing.T) {
 func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 	for _, topology := range []locks.Topology{locks.Sentinel, locks.Cluster} {
 		t.Run(string(topology), func(t *testing.T) {
-			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(topology, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 				inProcess, err := c.Open(ctx, world.ClientSpec{ID: 2, Opener: redistest.Open})
 				if err != nil {
 					return err
@@ -250,7 +250,7 @@ func TestFaultsFindWhoFollowsDiscovery(t *testing.T) {
 
 // TestCutHolds checks that data that was sent over a cut link arrives after the join on the same connection.
 func TestCutHolds(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *running) error {
 		syncs := func() string {
 			info, err := redistest.Ask(ctx, c.nodes[0].addr(), "INFO", "stats")
 			if err != nil {
@@ -299,7 +299,7 @@ func TestCutHolds(t *testing.T) {
 // TestLagBetweenServers is a lag too short to be a cut: it goes through the proxy, and delayed data arrives while it
 // lasts.
 func TestLagBetweenServers(t *testing.T) {
-	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *running) error {
 		const lag = 300 * time.Millisecond
 		links := []world.Link{{From: "redis-1", To: "redis-2"}}
 		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{Delay: world.Delay{By: lag}}); err != nil {
@@ -353,7 +353,7 @@ func TestLagBetweenServers(t *testing.T) {
 }
 
 func TestPauseNode(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		a := open(ctx, t, c, 1)
 		if err := c.PauseNode(ctx, "redis-1"); err != nil {
 			return err
@@ -376,7 +376,7 @@ func TestPauseNode(t *testing.T) {
 func TestForeignGuest(t *testing.T) {
 	foreign := world.ClientSpec{Command: "exec " + testProgram + " foreign"}
 	t.Run("has links of its own", func(t *testing.T) {
-		run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *Cluster) error {
+		run(t, redistest.Spec(locks.Single, world.Spec{Clients: 2}), func(ctx context.Context, c *running) error {
 			var both []world.Client
 			for id := 1; id <= 2; id++ {
 				foreign.ID = id
@@ -399,7 +399,7 @@ func TestForeignGuest(t *testing.T) {
 		})
 	})
 	t.Run("is unsupported behind sentinels", func(t *testing.T) {
-		run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+		run(t, redistest.Spec(locks.Sentinel, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 			foreign.ID = 1
 			_, err := c.Open(ctx, foreign)
 			if !errors.As(err, new(world.Unsupported)) || !strings.Contains(err.Error(), "addr_map") {

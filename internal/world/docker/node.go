@@ -30,7 +30,7 @@ import (
 // ends its connections and refuses new ones.
 type node struct {
 	service.Node
-	cluster   *Cluster
+	backend   *backend
 	announced netip.AddrPort // of its container
 	log       *process.Log
 	data      string         // the directory of its data
@@ -48,20 +48,20 @@ type node struct {
 var _ cluster.ClockSetter = (*node)(nil)
 
 // addNode creates the machine of the k-th node, without its container.
-func (c *Cluster) addNode(n service.Node, k int) (err error) {
-	node := &node{Node: n, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort), data: dataDir}
-	if c.Spec.Unsynced {
+func (b *backend) addNode(n service.Node, k int) (err error) {
+	node := &node{Node: n, backend: b, announced: netip.AddrPortFrom(b.subnet.node(k), serverPort), data: dataDir}
+	if b.cluster.Spec.Unsynced {
 		node.data = diskDir + "/data"
 	}
-	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
+	if node.log, err = process.OpenLog(b.cluster.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
-	place := c.PlaceFor(n)
+	place := b.cluster.Machines.PlaceFor(n)
 	place.Port, place.Announced = serverPort, node.announced
 	place.Config, place.Data = folder, node.data
-	c.nodes = append(c.nodes, node)
-	c.Called[node.announced.String()] = n.Name
-	c.Add(n, node, &place)
+	b.nodes = append(b.nodes, node)
+	b.cluster.Called[node.announced.String()] = n.Name
+	b.cluster.Machines.Add(n, node, &place)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	script := ""
 	if !keepData || !n.seeded {
 		wipe := "rm -rf " + n.data + "\nmkdir -p " + n.data + "\n"
-		if n.cluster.seed != nil {
+		if n.backend.seed != nil {
 			wipe += "cp -a " + seedDir + "/. " + n.data + "\n"
 		}
 		if _, err := n.run(ctx, wipe); err != nil {
@@ -86,14 +86,14 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 		}
 		n.settle()
 	}
-	as := n.cluster.as()
+	as := n.backend.as()
 	if as != "" {
 		script += "chown -R " + ordinary + ":" + ordinary + " " + n.data + "\n"
 	}
 	script += "cd " + n.data + "\n"
 	// It writes to the container's log, and becomes a child of the container's first process when the shell ends
 	// after printing the PID.
-	script += n.clockEnv() + as + quoted(n.cluster.command(p.Args))
+	script += n.clockEnv() + as + quoted(n.backend.command(p.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	out, err := n.run(ctx, script)
 	if err != nil {
@@ -109,17 +109,17 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 const ordinary = "1000"
 
 // as returns the prefix of commands for a service whose programs refuse to run as root.
-func (c *Cluster) as() string {
-	if len(c.Spec.Service.Needs.Users) == 0 {
+func (b *backend) as() string {
+	if len(b.cluster.Spec.Service.Needs.Users) == 0 {
 		return ""
 	}
 	return "setpriv --reuid=" + ordinary + " --regid=" + ordinary + " --clear-groups "
 }
 
 // command returns the command of a node with these arguments.
-func (c *Cluster) command(args []string) []string {
-	first := c.Spec.Service.Needs.Programs[0]
-	return slices.Concat([]string{first.Name}, c.words, args)
+func (b *backend) command(args []string) []string {
+	first := b.cluster.Spec.Service.Needs.Programs[0]
+	return slices.Concat([]string{first.Name}, b.words, args)
 }
 
 // quoted quotes a command for a shell.
@@ -185,7 +185,7 @@ func (n *node) Resume(ctx context.Context) error {
 // a dedicated user may be in other process groups.
 func (n *node) signal(ctx context.Context, name, until string) error {
 	kill := "kill -" + name + " $pid"
-	if as := n.cluster.as(); as != "" {
+	if as := n.backend.as(); as != "" {
 		kill = as + "sh -c 'kill -s " + name + " -- -1'"
 	}
 	_, err := n.run(ctx, fmt.Sprintf("pid=%d\n%s || exit\nuntil %s; do sleep 0.005; done", n.pid.Load(), kill, until))
@@ -203,7 +203,7 @@ func (n *node) Down() error {
 // addr returns the address at which this machine reaches the server. The container's own address, where reachable,
 // costs half of a published port, whose connections go through a process of the daemon.
 func (n *node) addr() netip.AddrPort {
-	if n.cluster.direct.Load() {
+	if n.backend.direct.Load() {
 		return n.announced
 	}
 	return n.published
@@ -212,4 +212,14 @@ func (n *node) addr() netip.AddrPort {
 // Dial connects to the server and bypasses all faults.
 func (n *node) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp4", n.addr().String())
+}
+
+// pingFromInside pings from the server's container, on the path of the server's connections.
+func (n *node) pingFromInside(ctx context.Context, at netip.AddrPort) error {
+	ping, pong := n.backend.cluster.Spec.Service.Needs.Shell.Ping(at)
+	out, err := n.run(ctx, fmt.Sprintf("timeout %d %s", int(probeLimit.Seconds()), ping))
+	if err == nil && out != pong {
+		err = fmt.Errorf("it answered %q", out)
+	}
+	return err
 }

@@ -35,11 +35,11 @@ func (n *node) mount(ctx context.Context) error {
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root%s", state.Pid, own)); err != nil {
 		return world.Sparing("its containers run on another machine or are hidden from lockbench, which serves the disks that lose their power; use --world local")
 	}
-	objects := filepath.Join(n.cluster.Dir.Path, n.Name, "objects")
+	objects := filepath.Join(n.backend.cluster.Dir.Path, n.Name, "objects")
 	if err := os.MkdirAll(objects, 0o755); err != nil {
 		return fmt.Errorf("make the disk of %s: %w", n.Name, err)
 	}
-	if err := n.cluster.Dir.NoteMachine(state.Pid); err != nil {
+	if err := n.backend.cluster.Dir.NoteMachine(state.Pid); err != nil {
 		return err
 	}
 	if n.disk, err = unsynced.MountIn(state.Pid, diskDir, objects); err != nil {

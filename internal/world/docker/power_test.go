@@ -24,7 +24,7 @@ func TestPowerLoss(t *testing.T) {
 	for policy, want := range map[string]string{"always": "1", "no": "0"} {
 		t.Run(policy, func(t *testing.T) {
 			settings := map[string]string{"appendonly": "yes", "appendfsync": policy}
-			run(t, redistest.Spec(locks.Single, world.Spec{Unsynced: true, Settings: settings}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Unsynced: true, Settings: settings}), func(ctx context.Context, c *running) error {
 				n := c.nodes[0]
 				redis := func(words string) string {
 					t.Helper()
@@ -61,7 +61,7 @@ func TestPowerLoss(t *testing.T) {
 					t.Errorf("after the loss of all data: EXISTS a: %s", got)
 				}
 				mounts, err := os.ReadFile("/proc/self/mounts")
-				if err != nil || strings.Contains(string(mounts), "fuse.lockbench "+diskDir) || strings.Contains(string(mounts), n.cluster.Dir.Path) {
+				if err != nil || strings.Contains(string(mounts), "fuse.lockbench "+diskDir) || strings.Contains(string(mounts), n.backend.cluster.Dir.Path) {
 					t.Errorf("the machine sees the disk of a container (%v):\n%s", err, mounts)
 				}
 				return nil

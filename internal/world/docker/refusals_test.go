@@ -186,8 +186,8 @@ func TestMiscountedNetwork(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err := w.Run(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, c world.Cluster) error {
-		owner = containersOf(c).owner.name
+	err := w.with(t.Context(), redistest.Spec(locks.Single, world.Spec{}), func(_ context.Context, b *backend) error {
+		owner = b.owner.name
 		return nil
 	})
 	if err != nil {

@@ -42,16 +42,16 @@ func back(l world.Link) world.Link { return world.Link{From: l.To, To: l.From} }
 //
 // A cut is made at both ends, so that neither direct packets nor those of the proxy pass. Drops come before address
 // translation, so they match the server that a connection is meant for.
-func (c *Cluster) rulesFor(n *node) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (l *links) rulesFor(n *node) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var in, out, nat, reset []string
-	for _, other := range c.nodes {
+	for _, other := range l.nodes {
 		if other == n {
 			continue
 		}
 		ip, way := other.announced.Addr(), world.Link{From: n.Name, To: other.Name}
-		to, from := c.links[way], c.links[back(way)]
+		to, from := l.states[way], l.states[back(way)]
 		if dropped(from.LinkState) {
 			in = append(in, fmt.Sprintf("ip saddr %s drop", ip))
 		}

@@ -14,26 +14,27 @@ import (
 	"lockbench/internal/world"
 )
 
-// draft is a cluster without running containers.
-func draft() *Cluster {
-	c := &Cluster{links: map[world.Link]link{}, subnet: subnet{third: 8}}
+// draft are the links of a cluster without running containers.
+func draft() *links {
+	all := subnet{third: 8}
+	l := newLinks(nil, nil, all.gateway(), 1, nil)
 	for k, name := range []string{"redis-1", "redis-2", "redis-3"} {
-		c.nodes = append(c.nodes, &node{
-			Node: service.Node{Name: name, Role: service.Data}, cluster: c, announced: netip.AddrPortFrom(c.subnet.node(k), serverPort),
+		l.nodes = append(l.nodes, &node{
+			Node: service.Node{Name: name, Role: service.Data}, announced: netip.AddrPortFrom(all.node(k), serverPort),
 		})
 	}
-	return c
+	return l
 }
 
 func TestRules(t *testing.T) {
-	c := draft()
-	if got, want := c.rulesFor(c.nodes[0]), "table ip lockbench\ndelete table ip lockbench\ntable ip lockbench {\n}\n"; got != want {
+	l := draft()
+	if got, want := l.rulesFor(l.nodes[0]), "table ip lockbench\ndelete table ip lockbench\ntable ip lockbench {\n}\n"; got != want {
 		t.Errorf("nothing is wrong: %s", got)
 	}
 	slow := world.Link{From: "redis-3", To: "redis-1"}
-	c.links[world.Link{From: "redis-1", To: "redis-2"}] = link{LinkState: world.LinkState{Cut: true}}
-	c.links[slow] = link{LinkState: world.LinkState{Cut: true, Delay: world.Delay{By: time.Second}}, relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}}
-	c.links[back(slow)] = link{relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}}
+	l.states[world.Link{From: "redis-1", To: "redis-2"}] = link{LinkState: world.LinkState{Cut: true}}
+	l.states[slow] = link{LinkState: world.LinkState{Cut: true, Delay: world.Delay{By: time.Second}}, relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5001")}}
+	l.states[back(slow)] = link{relays: []netip.AddrPort{netip.MustParseAddrPort("198.19.8.1:5000")}}
 	for k, want := range []string{`table ip lockbench
 delete table ip lockbench
 table ip lockbench {
@@ -64,15 +65,15 @@ table ip lockbench {
  }
 }
 `} {
-		if got := c.rulesFor(c.nodes[k]); got != want {
-			t.Errorf("%s: got\n%swant\n%s", c.nodes[k].Name, got, want)
+		if got := l.rulesFor(l.nodes[k]); got != want {
+			t.Errorf("%s: got\n%swant\n%s", l.nodes[k].Name, got, want)
 		}
 	}
-	if got := c.rulesFor(c.nodes[2]); !strings.Contains(got, "ip daddr 198.19.8.11 tcp dport 6379 dnat to 198.19.8.1:5001") {
+	if got := l.rulesFor(l.nodes[2]); !strings.Contains(got, "ip daddr 198.19.8.11 tcp dport 6379 dnat to 198.19.8.1:5001") {
 		t.Errorf("redis-3 goes to redis-1 by the relay's other end: %s", got)
 	}
-	delete(c.links, slow)
-	if got := c.rulesFor(c.nodes[2]); strings.Contains(got, "dnat") {
+	delete(l.states, slow)
+	if got := l.rulesFor(l.nodes[2]); strings.Contains(got, "dnat") {
 		t.Errorf("nothing is slow: %s", got)
 	}
 }

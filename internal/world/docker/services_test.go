@@ -35,14 +35,14 @@ func TestServices(t *testing.T) {
 			w := New(Options{Services: []*service.Service{s}, Self: []string{os.Args[0]}})
 			needs.OrSkip(t, s.Name, w.Ready(t.Context()))
 			most := slices.MaxFunc(s.Topologies, func(a, b service.Topology) int { return len(a.Nodes()) - len(b.Nodes()) })
-			runIn(t, w, world.Spec{Service: s, Topology: most, Clients: 1}, func(ctx context.Context, c *Cluster) error {
+			runIn(t, w, world.Spec{Service: s, Topology: most, Clients: 1}, func(ctx context.Context, c *running) error {
 				return breakEach(ctx, t, c)
 			})
 		})
 	}
 }
 
-func breakEach(ctx context.Context, t *testing.T, c *Cluster) error {
+func breakEach(ctx context.Context, t *testing.T, c *running) error {
 	open(ctx, t, c, 1)
 	node := c.Nodes()[len(c.Nodes())-1].Name // in topologies with several nodes, a follower
 	ways := []world.Link{{From: "client-1", To: node}}

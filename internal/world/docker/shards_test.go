@@ -17,7 +17,7 @@ import (
 // TestCluster checks that clients map the addresses of nodes to their own, that a node that is cut off from all others loses its
 // role, and that replicated data is kept.
 func TestCluster(t *testing.T) {
-	run(t, redistest.Spec(locks.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Cluster, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		client := open(ctx, t, c, 1)
 		// One key for each master: a is on redis-3, b on redis-1, c on redis-2.
 		for i, key := range []string{"a", "b", "c"} {

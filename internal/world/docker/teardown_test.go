@@ -50,8 +50,8 @@ func TestEnds(t *testing.T) {
 				}
 				nothingLeft(t, w, owner)
 			}()
-			err := w.Run(ctx, redistest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
-				c := containersOf(wc)
+			err := w.with(ctx, redistest.Spec(locks.Replicated, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, b *backend) error {
+				c := runningOf(b)
 				owner = c.owner.name
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
@@ -79,7 +79,7 @@ func TestSideBySide(t *testing.T) {
 			t.Parallel()
 			met := sync.OnceFunc(meet.Done)
 			defer met() // the other cluster must not wait for a failed one
-			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *Cluster) error {
+			run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 				a := open(ctx, t, c, 1)
 				met()
 				meet.Wait() // both clusters are running
@@ -106,7 +106,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 // TestKilledHarness checks that the containers of a killed harness stop by themselves and are removed when the next
 // harness starts. Containers of a running harness stay.
 func TestKilledHarness(t *testing.T) {
-	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *Cluster) error {
+	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *running) error {
 		owner, err := killedHarness(t, "1")
 		if err != nil {
 			return err

@@ -15,7 +15,6 @@ import (
 
 	"lockbench/internal/service"
 	"lockbench/internal/world"
-	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/process"
 )
 
@@ -98,13 +97,12 @@ func (w *World) image(ctx context.Context, s *service.Service) error {
 
 // try starts one server as runs do, reads the version of its program, and notes whether it reaches this machine.
 func (w *World) try(ctx context.Context, s *service.Service) (version string, err error) {
-	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies[0]}, func(ctx context.Context, wc world.Cluster) error {
+	err = w.run(ctx, world.Spec{Service: s, Topology: s.Topologies[0]}, func(ctx context.Context, b *backend) error {
 		needs := s.Needs
-		c := wc.(*cluster.Cluster).Links.(*Cluster)
-		w.state.unreached = c.tryRelay(ctx)
+		w.state.unreached = b.tryRelay(ctx)
 		// The shell joins lines, and some programs print their version on a later line.
 		const between = "\x1f"
-		out, err := c.nodes[0].run(ctx, "o=$("+quoted(c.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
+		out, err := b.nodes[0].run(ctx, "o=$("+quoted(b.command(needs.VersionArgs))+") || { echo \"$o\"; exit 1; }\n"+
 			`echo "$o" | while IFS= read -r line; do printf '%s'"`+between+`" "$line"; done`)
 		if err != nil {
 			return err
@@ -158,6 +156,11 @@ func (w *World) prepare(ctx context.Context) error {
 
 // Run starts the cluster, calls body, and removes all containers before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
+	return w.with(ctx, s, func(ctx context.Context, b *backend) error { return body(ctx, &b.cluster) })
+}
+
+// with runs body with a cluster.
+func (w *World) with(ctx context.Context, s world.Spec, body func(context.Context, *backend) error) error {
 	if s.Service != nil && !slices.Contains(w.Describe().Services, s.Service.Name) {
 		return world.Unsupportedf("there are no images of %s", s.Service.Name)
 	}
@@ -176,25 +179,25 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	return w.run(ctx, s, body)
 }
 
-func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, *backend) error) (err error) {
 	if s.Service != nil {
 		defer func() { err = blame(w.state.provider.Client(), err) }()
 	}
 	starting, cancel := contextWithLimit(ctx, startLimit, "start the cluster")
 	defer cancel()
-	c, err := w.newCluster(starting, s)
+	b, err := w.newBackend(starting, s)
 	if err != nil {
 		return fmt.Errorf("set up a %s cluster of containers: %w", s.Topology.Name, err)
 	}
 	// Deferred, so that it also runs after a panic of body.
-	defer func() { err = errors.Join(err, c.stop()) }()
-	if err := c.start(starting); err != nil {
+	defer func() { err = errors.Join(err, b.stop()) }()
+	if err := b.start(starting); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // each node says it at length
 		}
 		return fmt.Errorf("start a %s cluster of containers: %w", s.Topology.Name, err)
 	}
-	return body(ctx, &c.Cluster)
+	return body(ctx, b)
 }
 
 // Meet starts a user's guest without a lock service, reads its hello, and ends it.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"lockbench/internal/service"
@@ -17,8 +16,6 @@ import (
 	"lockbench/internal/world/process"
 	"lockbench/internal/world/proxy"
 )
-
-var _ cluster.Links = (*backend)(nil)
 
 // startLimit bounds how long a node may take to answer after its start hook.
 const startLimit = 2 * time.Minute
@@ -52,16 +49,12 @@ type backend struct {
 	hooks   *runner
 	nodes   []*node
 	keys    bool // keys of this run may exist
-
-	mu       sync.Mutex
-	cut      map[world.Link]bool // links between servers that are cut
-	isolated map[string]bool     // nodes that a hook has cut off
 }
 
 func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
-	b := &backend{cut: map[world.Link]bool{}, isolated: map[string]bool{}, hooks: &runner{log: &process.Log{}}}
+	b := &backend{hooks: &runner{log: &process.Log{}}}
 	c := &b.cluster
-	c.Clients.Self, c.Clients.Mask, c.Links = w.options.Self, w.mask, b
+	c.Clients.Self, c.Clients.Mask = w.options.Self, w.mask
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.stop())
@@ -74,9 +67,9 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 	if err := c.Claim(s, nodesMax, Name); err != nil || s.Service == nil {
 		return b, err
 	}
-	b.servers = c.Group.(service.ExternalServers)
+	b.servers = c.Servers.(service.ExternalServers)
 	if w.options.Hooks.has(hookPromote) {
-		c.Group = promotable{b.servers, b.promote}
+		c.Servers = promotable{b.servers, b.promote}
 	}
 	log, err := process.OpenLog(s.LogDir, "hooks")
 	if err != nil {
@@ -84,14 +77,15 @@ func (w *World) newBackend(s world.Spec) (_ *backend, err error) {
 	}
 	b.hooks = newRunner(w.options, w.mask, b.reach.site, log, c.Dir.Path, s.LogDir)
 	for _, n := range c.Nodes() {
-		if err := c.AddNode(proxy.Node{Name: n.Name}); err != nil {
+		if err := c.Net.AddNode(proxy.Node{Name: n.Name}); err != nil {
 			return b, err
 		}
 		node := &node{Node: n, backend: b}
 		b.nodes = append(b.nodes, node)
-		c.Add(n, node, nil)
-		c.Network.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, b.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, b.reach.site)))
+		c.Machines.Add(n, node, nil)
+		c.Log.Line(fmt.Sprintf("%s is %s, which hooks know as %s", n.Name, b.reach.site.Addrs[n.Name], w.options.Hooks.called(n.Name, b.reach.site)))
 	}
+	c.Links = newLinks(b)
 	return b, nil
 }
 

@@ -23,7 +23,6 @@ import (
 	"lockbench/internal/service/redis"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/world"
-	"lockbench/internal/world/cluster"
 	"lockbench/locks"
 )
 
@@ -350,8 +349,8 @@ func TestDatabaseAndAddresses(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err := w.Run(t.Context(), spec(9), func(ctx context.Context, c world.Cluster) error {
-		conn, err := c.(*cluster.Cluster).Links.(*backend).reach.Dial(ctx, "redis-1")
+	err := w.with(t.Context(), spec(9), func(ctx context.Context, b *backend) error {
+		conn, err := b.reach.Dial(ctx, "redis-1")
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,12 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 }
 
 // Run runs body on the servers, undoes all hooks, and removes all keys of the run before it returns.
-func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (err error) {
+func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
+	return w.with(ctx, s, func(ctx context.Context, b *backend) error { return body(ctx, &b.cluster) })
+}
+
+// with runs body with a cluster.
+func (w *World) with(ctx context.Context, s world.Spec, body func(context.Context, *backend) error) (err error) {
 	defer func() { err = w.mask.Error(err) }()
 	if err := w.Place(&s); err != nil {
 		return err
@@ -133,7 +138,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 	if err := b.begin(ctx); err != nil {
 		return w.unharmed(err)
 	}
-	return body(ctx, &b.cluster)
+	return body(ctx, b)
 }
 
 // Report returns one line for each fact and limit, for `lockbench doctor`.

@@ -56,7 +56,7 @@ func (b *block) client(i int) (netip.Addr, error) {
 }
 
 // freePorts finds consecutive ports that are free on all addresses, below the range of ephemeral ports.
-// Another program may take them before the servers listen, see [World.up].
+// Another program may take them before the servers listen, see [World.with].
 func freePorts(addrs []netip.Addr, count int) (uint16, error) {
 	var errs error
 	for range 50 {

@@ -162,11 +162,11 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 						t.Errorf("client-2 is not cut: %v", err)
 					}
 					for id, want := range map[string]int{"client-1": 1, "client-2": 2} {
-						if n := c.Requests(id)["SET"]; n < want {
-							t.Errorf("%s sent %d SETs through the proxy: %v", id, n, c.Requests(id))
+						if n := c.Requests(id).Counts()["SET"]; n < want {
+							t.Errorf("%s sent %d SETs through the proxy: %v", id, n, c.Requests(id).Counts())
 						}
 					}
-					if n := c.Rejected(); n > 0 {
+					if n := c.Net.Rejected(); n > 0 {
 						log, _ := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
 						t.Errorf("%d connections were turned away: %s", n, log)
 					}
@@ -180,10 +180,10 @@ func TestForeignGuestThatDiscovers(t *testing.T) {
 // A connection that belongs to no client is rejected.
 func TestStrangerIsTurnedAway(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{}), func(ctx context.Context, c *running) error {
-		if _, err := redistest.Ask(ctx, c.Addr("redis-1"), "PING"); err == nil {
+		if _, err := redistest.Ask(ctx, c.Machines.Addr("redis-1"), "PING"); err == nil {
 			t.Error("a stranger was let in")
 		}
-		if c.Rejected() == 0 {
+		if c.Net.Rejected() == 0 {
 			t.Error("it was not counted")
 		}
 		log, err := os.ReadFile(filepath.Join(c.Spec.LogDir, "network.log"))
@@ -230,7 +230,7 @@ func TestResendsAreCounted(t *testing.T) {
 				if _, err := a.Conn().Acquire(ctx, "1.0", locks.Request{Keys: []string{"other"}, Owner: "o"}); err != nil {
 					return err
 				}
-				before := c.Requests("client-1")["SET"]
+				before := c.Requests("client-1").Counts()["SET"]
 				replies := world.Link{From: "redis-1", To: "client-1"}
 				if err := c.SetLinks(ctx, []world.Link{replies}, world.LinkState{Drop: true}); err != nil {
 					return err
@@ -241,7 +241,7 @@ func TestResendsAreCounted(t *testing.T) {
 					answer <- err
 				}()
 				err = service.Poll(ctx, func() error {
-					if c.Proxy.Lost(replies) == 0 {
+					if c.Net.Lost(replies) == 0 {
 						return errors.New("no reply was lost")
 					}
 					return nil
@@ -260,7 +260,7 @@ func TestResendsAreCounted(t *testing.T) {
 				case errors.Is(err, locks.ErrTaken):
 					got = "taken"
 				}
-				sets := c.Requests("client-1")["SET"] - before
+				sets := c.Requests("client-1").Counts()["SET"] - before
 				if got != want.answer || sets != want.sets {
 					t.Errorf("%d SETs and the answer %s (%v); want %d and %s", sets, got, err, want.sets, want.answer)
 				}

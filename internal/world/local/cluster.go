@@ -17,7 +17,7 @@ import (
 	"lockbench/internal/world/process"
 )
 
-var _ cluster.Addresses = (*backend)(nil)
+var _ cluster.Addresses = addresses{}
 
 // backend is the machines of a cluster: processes on addresses of 127/8.
 type backend struct {
@@ -36,7 +36,7 @@ const stopLimit = time.Minute
 func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err error) {
 	b := &backend{}
 	c := &b.cluster
-	c.Clients.Self, c.Clients.Owners, c.Addresses = w.options.Self, &process.Owners{}, b
+	c.Clients.Self, c.Clients.Owners = w.options.Self, &process.Owners{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.stop())
@@ -48,6 +48,7 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 	if b.block, err = claimBlock(); err != nil {
 		return nil, err
 	}
+	c.Addresses = addresses{block: b.block}
 	if s.Service == nil {
 		return b, nil
 	}
@@ -69,9 +70,10 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 	if w.port != nil {
 		find = w.port
 	}
-	if b.port, err = find(addrs, c.Ports()); err != nil {
+	if b.port, err = find(addrs, c.Machines.Ports()); err != nil {
 		return nil, err
 	}
+	c.Addresses = addresses{block: b.block, port: b.port}
 	if err := b.setPeers(all); err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 			return nil, err
 		}
 	}
-	if err := c.AddLeader(b.serviceAddr()); err != nil {
+	if err := c.AddLeader(netip.AddrPortFrom(b.block.service(), b.port)); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -90,19 +92,19 @@ func (w *World) newBackend(ctx context.Context, s world.Spec) (_ *backend, err e
 // views, at an address for this viewer. A node with a SOCKS proxy uses real addresses.
 func (b *backend) setPeers(all []service.Node) (err error) {
 	c := &b.cluster
-	c.Peers = map[string]map[string][]netip.AddrPort{}
+	c.Machines.Peers = map[string]map[string][]netip.AddrPort{}
 	for v, viewer := range all {
 		peers := map[string][]netip.AddrPort{}
-		c.Peers[viewer.Name] = peers
+		c.Machines.Peers[viewer.Name] = peers
 		for k, n := range all {
-			for i := range c.Ports() {
+			for i := range c.Machines.Ports() {
 				own := cluster.After(netip.AddrPortFrom(b.block.real(k+1), b.port), i)
 				at := cluster.After(netip.AddrPortFrom(b.block.announced(k+1), b.port), i)
 				switch {
 				case k == v || c.Topology().Proxied:
 					at = own
 				case c.Topology().Views:
-					at, err = c.Proxy.AddListener(viewer.Name, n.Name, netip.AddrPortFrom(b.block.view(v+1), 0), own)
+					at, err = c.Net.AddListener(viewer.Name, n.Name, netip.AddrPortFrom(b.block.view(v+1), 0), own)
 					if err != nil {
 						return err
 					}
@@ -113,9 +115,6 @@ func (b *backend) setPeers(all []service.Node) (err error) {
 	}
 	return nil
 }
-
-// serviceAddr returns the address that follows the leader.
-func (b *backend) serviceAddr() netip.AddrPort { return netip.AddrPortFrom(b.block.service(), b.port) }
 
 // stop ends the cluster in any state.
 func (b *backend) stop() error {
@@ -129,13 +128,19 @@ func (b *backend) stop() error {
 	return nil
 }
 
+// addresses are how clients reach the nodes: from addresses of their own.
+type addresses struct {
+	block *block
+	port  uint16
+}
+
 // Enter assigns a new client its address and registers it with the proxy.
-func (b *backend) Enter(name string, index int) error {
-	ip, err := b.block.client(index)
+func (a addresses) Enter(c *cluster.Cluster, name string, index int) error {
+	ip, err := a.block.client(index)
 	if err != nil {
 		return err
 	}
-	return b.cluster.AddClient(name, ip)
+	return c.Net.AddClient(name, ip)
 }
 
 // Store returns the addresses for a guest by which faults on its links take effect:
@@ -143,42 +148,40 @@ func (b *backend) Enter(name string, index int) error {
 //	it binds its connections       the announced addresses: its own address identifies it
 //	it uses only these addresses   listeners for it alone
 //	servers redirect it to others  the announced addresses: the kernel finds its process
-func (b *backend) Store(name string, hello guest.Hello) (guest.StoreAddresses, error) {
-	c := &b.cluster
-	ip, ok := c.Proxy.IP(name)
+func (a addresses) Store(c *cluster.Cluster, name string, hello guest.Hello) (guest.StoreAddresses, error) {
+	ip, ok := c.Net.IP(name)
 	if !ok {
 		return guest.StoreAddresses{}, fmt.Errorf("the proxy knows no %q", name)
 	}
+	// announced returns the announced address of a node, or the address that follows the leader.
+	announced := func(target string) (netip.AddrPort, error) {
+		if target == cluster.LeaderName {
+			return netip.AddrPortFrom(a.block.service(), a.port), nil
+		}
+		return c.Machines.Addr(target), nil
+	}
 	switch {
 	case hello.SourceAddress || c.Spec.Service == nil:
-		s, err := c.StoreAt(b.announcedAt)
+		s, err := cluster.StoreAt(c, announced)
 		s.LocalAddr = ip.String()
 		return s, err
 	case !c.Topology().Discovers:
-		return c.StoreAt(func(target string) (netip.AddrPort, error) { return c.ListenerFor(name, target) })
+		return cluster.StoreAt(c, func(target string) (netip.AddrPort, error) { return c.Net.ListenerFor(name, target) })
 	}
-	if err := c.Owners.Ready(); err != nil {
+	if err := c.Clients.Owners.Ready(); err != nil {
 		return guest.StoreAddresses{}, world.Unsupportedf("servers lead all clients to the same addresses, this guest does not bind its "+
 			"connections to the open request's local_addr, and their process cannot be found (%w), so faults on its links could not find it; "+
 			`if it can bind them, let its hello say "source_address":true`, err)
 	}
-	return c.StoreAt(b.announcedAt)
-}
-
-// announcedAt returns the announced address of a node, or the address that follows the leader.
-func (b *backend) announcedAt(target string) (netip.AddrPort, error) {
-	if target == cluster.LeaderName {
-		return b.serviceAddr(), nil
-	}
-	return b.cluster.Addr(target), nil
+	return cluster.StoreAt(c, announced)
 }
 
 // Dial connects to a node from the address of a client or another node.
-func (b *backend) Dial(ctx context.Context, from, to string) (net.Conn, error) {
-	ip, ok := b.cluster.IP(from)
+func (a addresses) Dial(ctx context.Context, c *cluster.Cluster, from, to string) (net.Conn, error) {
+	ip, ok := c.Net.IP(from)
 	if !ok {
 		return nil, fmt.Errorf("there is no %q in this cluster", from)
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip.AsSlice()}}
-	return d.DialContext(ctx, "tcp4", b.cluster.Addr(to).String())
+	return d.DialContext(ctx, "tcp4", c.Machines.Addr(to).String())
 }

@@ -22,8 +22,8 @@ func runDoomedHarness() {
 	os.Unsetenv(harnessEnv)
 	os.Setenv(guestEnv, "1")
 	w := New(Options{Services: []*service.Service{redis.Service}, Self: []string{os.Args[0]}})
-	err := w.Run(context.Background(), redistest.Spec(locks.Sentinel, world.Spec{}), func(ctx context.Context, wc world.Cluster) error {
-		c := runningOf(wc)
+	err := w.with(context.Background(), redistest.Spec(locks.Sentinel, world.Spec{}), func(ctx context.Context, b *backend) error {
+		c := runningOf(b)
 		client, err := c.Open(ctx, world.ClientSpec{ID: 1, Lock: "plain"})
 		if err != nil {
 			return err

@@ -56,10 +56,7 @@ type running struct {
 	*backend
 }
 
-func runningOf(c world.Cluster) *running {
-	of := c.(*cluster.Cluster)
-	return &running{of, of.Addresses.(*backend)}
-}
+func runningOf(b *backend) *running { return &running{&b.cluster, b} }
 
 // run starts a cluster for a test. The body reports failures with t.Error or as its result.
 func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *running) error) {
@@ -72,8 +69,8 @@ func run(t *testing.T, s world.Spec, body func(ctx context.Context, c *running) 
 	defer cancel()
 	var dir string
 	var processes []*process.Process
-	err := w.Run(ctx, s, func(ctx context.Context, wc world.Cluster) error {
-		c := runningOf(wc)
+	err := w.with(ctx, s, func(ctx context.Context, b *backend) error {
+		c := runningOf(b)
 		dir = c.Dir.Path
 		err := body(ctx, c)
 		for _, n := range c.nodes {
@@ -131,8 +128,8 @@ func TestTopologies(t *testing.T) {
 				if err := a.Conn().Release(ctx, "1.1"); err != nil {
 					return err
 				}
-				if n := c.Requests("client-1")["SET"]; topology != locks.None && n != 1 {
-					t.Errorf("client-1 sent %d SETs: %v", n, c.Requests("client-1"))
+				if n := c.Requests("client-1").Counts()["SET"]; topology != locks.None && n != 1 {
+					t.Errorf("client-1 sent %d SETs: %v", n, c.Requests("client-1").Counts())
 				}
 				return errors.Join(a.Close(ctx), b.Kill(ctx), b.Close(ctx))
 			})

@@ -52,7 +52,7 @@ func (b *backend) addNode(n service.Node, k int) error {
 		real:    netip.AddrPortFrom(b.block.real(k), b.port),
 		data:    filepath.Join(dir, "data"),
 	}
-	place := c.PlaceFor(n)
+	place := c.Machines.PlaceFor(n)
 	place.Bind, place.Port, place.Announced = node.real.Addr(), b.port, netip.AddrPortFrom(b.block.announced(k), b.port)
 	b.nodes = append(b.nodes, node)
 	var err error
@@ -63,7 +63,7 @@ func (b *backend) addNode(n service.Node, k int) error {
 	}
 	place.Config, place.Data = dir, node.data
 	if place.Topology.Proxied {
-		if place.Proxy, err = c.Proxy.AddSOCKS(n.Name, b.block.view(k)); err != nil {
+		if place.Proxy, err = c.Net.AddSOCKS(n.Name, b.block.view(k)); err != nil {
 			return err
 		}
 	}
@@ -73,22 +73,22 @@ func (b *backend) addNode(n service.Node, k int) error {
 	if err := b.program.give(dir); err != nil {
 		return fmt.Errorf("give the directory of %s to another user: %w", n.Name, err)
 	}
-	if c.Preload != "" && n.Role == service.Data {
+	if c.Machines.Preload != "" && n.Role == service.Data {
 		path := filepath.Join(dir, "clock")
 		if err := node.clock.Make(path); err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
-		node.env = append(os.Environ(), shim.Env(c.Preload, path)...)
+		node.env = append(os.Environ(), shim.Env(c.Machines.Preload, path)...)
 	}
 	if node.log, err = process.OpenLog(c.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
-	c.Add(n, node, &place)
-	if err := c.Proxy.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: place.Announced}); err != nil {
+	c.Machines.Add(n, node, &place)
+	if err := c.Net.AddNode(proxy.Node{Name: n.Name, Real: node.real, Announced: place.Announced}); err != nil {
 		return err
 	}
-	for i := range c.Ports() - 1 {
-		_, err := c.Proxy.AddListener("", n.Name, cluster.After(place.Announced, i+1), cluster.After(node.real, i+1))
+	for i := range c.Machines.Ports() - 1 {
+		_, err := c.Net.AddListener("", n.Name, cluster.After(place.Announced, i+1), cluster.After(node.real, i+1))
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	n.backend.program.credit(cmd)
 	cmd.Env = n.env
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	started, err := n.backend.cluster.Owners.Start(n.Name, cmd)
+	started, err := n.backend.cluster.Clients.Owners.Start(n.Name, cmd)
 	if err != nil {
 		return err
 	}

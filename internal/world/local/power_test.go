@@ -36,7 +36,7 @@ type talker struct {
 }
 
 func talk(ctx context.Context, c *running) (*talker, error) {
-	conn, err := c.Cluster.Dial(ctx, "redis-1")
+	conn, err := c.Machines.Dial(ctx, "redis-1")
 	return &talker{conn, bufio.NewReader(conn)}, err
 }
 
@@ -171,8 +171,8 @@ func TestDiskThatCannotBeMounted(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	stop := errors.New("stop")
-	err := w.Run(t.Context(), powered("always"), func(_ context.Context, wc world.Cluster) error {
-		n := runningOf(wc).nodes[0]
+	err := w.with(t.Context(), powered("always"), func(_ context.Context, b *backend) error {
+		n := runningOf(b).nodes[0]
 		if _, err := unsynced.Mount(filepath.Join(tmp, "missing"), tmp, false); err == nil {
 			t.Error("a disk is mounted at a folder that does not exist")
 		}

@@ -100,8 +100,8 @@ func TestEnds(t *testing.T) {
 					}
 				}
 			}()
-			err := w.Run(ctx, redistest.Spec(locks.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, wc world.Cluster) error {
-				c := runningOf(wc)
+			err := w.with(ctx, redistest.Spec(locks.Sentinel, world.Spec{LogDir: t.TempDir()}), func(ctx context.Context, b *backend) error {
+				c := runningOf(b)
 				links := []world.Link{{From: "client-1", To: "redis-1"}, {From: "redis-1", To: "redis-2"}}
 				a := open(ctx, t, c, 1)
 				for _, err := range []error{c.SetLinks(ctx, links, world.LinkState{Cut: true, Delay: world.Delay{By: time.Minute}}), c.PauseNode(ctx, "redis-3"), a.Pause(ctx)} {

@@ -144,12 +144,12 @@ func TestServersThatBindNothing(t *testing.T) {
 			defer cancel()
 			w := New(Options{Services: []*service.Service{toy}, Programs: map[string]string{toyName: os.Args[0]}})
 			spec := world.Spec{Service: toy, Topology: topology, LogDir: t.TempDir()}
-			err := w.Run(ctx, spec, func(ctx context.Context, wc world.Cluster) error {
-				c := runningOf(wc)
-				s := c.Group.(toys)
+			err := w.with(ctx, spec, func(ctx context.Context, b *backend) error {
+				c := runningOf(b)
+				s := c.Servers.(toys)
 				hears := func(from, to string, port int) {
 					t.Helper()
-					ip, _ := c.Proxy.IP(from)
+					ip, _ := c.Net.IP(from)
 					want := to + " " + ip.String()
 					if got, err := s.ask(ctx, from, to, port); got != want || err != nil {
 						t.Errorf("%s hears %q of port %d of %s, %v; want %q", from, got, port, to, err, want)
@@ -159,7 +159,7 @@ func TestServersThatBindNothing(t *testing.T) {
 				for _, from := range s.Nodes() {
 					for _, to := range s.Nodes() {
 						for port := range 2 {
-							seen[c.AddrFor(from.Name, to.Name, port)] = true
+							seen[c.Machines.AddrFor(from.Name, to.Name, port)] = true
 							if from != to {
 								hears(from.Name, to.Name, port)
 							}
@@ -188,10 +188,10 @@ func TestServersThatBindNothing(t *testing.T) {
 					return err
 				}
 				hears("toy-1", "toy-2", 0)
-				if n := c.Rejected(); n > 0 {
+				if n := c.Net.Rejected(); n > 0 {
 					t.Errorf("%d connections were turned away", n)
 				}
-				if at := c.AddrFor("toy-1", "toy-2", 2); at.IsValid() {
+				if at := c.Machines.AddrFor("toy-1", "toy-2", 2); at.IsValid() {
 					t.Errorf("there is no third port, but %v", at)
 				}
 				return nil

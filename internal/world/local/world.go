@@ -95,9 +95,14 @@ func (w *World) Meet(ctx context.Context, s world.ClientSpec) (world.Met, error)
 	return process.Meet(ctx, s)
 }
 
-// Run starts the cluster, calls body, and ends all processes before it returns. Another program may take the free
-// port before the servers listen; then Run starts a new cluster with another port.
+// Run starts the cluster, calls body, and ends all processes before it returns.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
+	return w.with(ctx, s, func(ctx context.Context, b *backend) error { return body(ctx, &b.cluster) })
+}
+
+// with runs body with a cluster. Another program may take the free port before the servers listen; then it starts a new
+// cluster with another port.
+func (w *World) with(ctx context.Context, s world.Spec, body func(context.Context, *backend) error) error {
 	for tries := 1; ; tries++ {
 		started, err := w.run(ctx, s, body)
 		if started || tries == portTries || !errors.Is(err, syscall.EADDRINUSE) {
@@ -107,7 +112,7 @@ func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context
 }
 
 // run reports whether body was called.
-func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) (started bool, err error) {
+func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context, *backend) error) (started bool, err error) {
 	b, err := w.newBackend(ctx, s)
 	if err != nil {
 		return false, fmt.Errorf("set up a local %s cluster: %w", s.Topology.Name, err)
@@ -115,7 +120,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	defer func() { err = errors.Join(err, b.stop()) }() // also after a panic
 	starting, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
-	if err = b.cluster.Launch(starting); err == nil {
+	if err = b.cluster.Machines.Launch(starting); err == nil {
 		err = b.cluster.Form(starting)
 	}
 	if err != nil {
@@ -124,5 +129,5 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 	for _, n := range b.nodes {
 		n.settle()
 	}
-	return true, body(ctx, &b.cluster)
+	return true, body(ctx, b)
 }

@@ -27,9 +27,8 @@ type Net interface {
 	Leave(name string)
 	// Store returns the addresses of the lock service for a guest.
 	Store(name string, hello guest.Hello) (guest.StoreAddresses, error)
-	// Freeze holds all traffic from and to a client. Thaw ends it.
-	Freeze(name string)
-	Thaw(name string)
+	// Freeze holds all traffic from and to a client, until it is called again with false.
+	Freeze(name string, frozen bool)
 }
 
 // Clients are all clients of one cluster.
@@ -53,9 +52,6 @@ type ender interface{ end(context.Context) error }
 
 // stopLimit bounds the end of a client.
 const stopLimit = 20 * time.Second
-
-// KeyPrefix returns the beginning of the clients' keys at the servers.
-func (c *Clients) KeyPrefix() string { return c.Prefix }
 
 // Open starts a client.
 func (c *Clients) Open(ctx context.Context, s world.ClientSpec) (world.Client, error) {

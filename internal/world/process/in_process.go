@@ -103,13 +103,13 @@ func (p *inProcess) Conn() *guest.Conn { return p.conn }
 // Pause holds the client's protocol and links.
 func (p *inProcess) Pause(context.Context) error {
 	p.gate.Hold()
-	p.net.Freeze(p.name)
+	p.net.Freeze(p.name, true)
 	return nil
 }
 
 // Resume ends Pause.
 func (p *inProcess) Resume(context.Context) error {
-	p.net.Thaw(p.name)
+	p.net.Freeze(p.name, false)
 	p.gate.Release()
 	return nil
 }

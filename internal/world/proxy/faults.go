@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,7 @@ import (
 
 // SetLinks sets what happens on the links. The jitter of a delay is random and does not depend on the seed, like arrival
 // times in a real network.
-func (p *Proxy) SetLinks(_ context.Context, links []world.Link, s world.LinkState) error {
+func (p *Proxy) SetLinks(links []world.Link, s world.LinkState) error {
 	t, err := toxicsOf(s)
 	if err != nil {
 		return err
@@ -24,13 +23,8 @@ func (p *Proxy) SetLinks(_ context.Context, links []world.Link, s world.LinkStat
 	return err
 }
 
-// Freeze holds all traffic from and to a paused client, independently of Cut. Thaw ends it.
-func (p *Proxy) Freeze(name string) { p.setFrozen(name, true) }
-
-// Thaw ends Freeze.
-func (p *Proxy) Thaw(name string) { p.setFrozen(name, false) }
-
-func (p *Proxy) setFrozen(name string, frozen bool) {
+// Freeze holds all traffic from and to a paused client, independently of cuts, until it is called again with false.
+func (p *Proxy) Freeze(name string, frozen bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for node, e := range p.ends {
@@ -45,7 +39,7 @@ func (p *Proxy) setFrozen(name string, frozen bool) {
 
 // Reset closes all connections between the ends of the links with a TCP reset on both sides and
 // drops the bytes in flight, like a router that loses its state.
-func (p *Proxy) Reset(_ context.Context, links []world.Link) (int, error) {
+func (p *Proxy) Reset(links []world.Link) (int, error) {
 	if _, err := p.find(links); err != nil {
 		return 0, err
 	}

@@ -19,7 +19,7 @@ func TestCutRequests(t *testing.T) {
 	p, other := l.dial("c1", "n1"), l.dial("c2", "n1")
 	p.talks()
 	link := world.Link{From: "c1", To: "n1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	var want []string
 	bytes := 0
 	for i := range 50 {
@@ -33,7 +33,7 @@ func TestCutRequests(t *testing.T) {
 	if l.nodes["n1"].heard("held 0") {
 		t.Fatal("n1 heard through a cut link")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	for _, line := range want {
 		p.hears("re: " + line)
 	}
@@ -44,7 +44,7 @@ func TestCutReplies(t *testing.T) {
 	p := l.dial("c1", "n1")
 	p.talks()
 	link := world.Link{From: "n1", To: "c1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	p.say("done, and not told")
 	l.until("n1 to hear", func() bool { return l.nodes["n1"].heard("done, and not told") })
 	l.atGate(link, len("re: done, and not told\n"))
@@ -53,7 +53,7 @@ func TestCutReplies(t *testing.T) {
 		t.Fatalf("c1 heard %q through a cut link", line)
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	p.hears("re: done, and not told")
 }
 
@@ -64,7 +64,7 @@ func TestCutReachesBothDiallers(t *testing.T) {
 	byFrom, byTo := l.dial("n1", "n2"), l.dial("n2", "n1")
 	byFrom.talks()
 	byTo.talks()
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "n2"}}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n1", To: "n2"}}, world.LinkState{Cut: true}))
 	byFrom.say("request") // n1 -> n2, held
 	byTo.say("question")  // n2 -> n1, passes; its answer is held
 	l.until("n1 to hear the question", func() bool { return l.nodes["n1"].heard("question") })
@@ -72,7 +72,7 @@ func TestCutReachesBothDiallers(t *testing.T) {
 	if l.nodes["n2"].heard("request") {
 		t.Fatal("n2 heard through a cut link")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "n2"}}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n1", To: "n2"}}, world.LinkState{}))
 	byFrom.hears("re: request")
 	byTo.hears("re: question")
 }
@@ -80,7 +80,7 @@ func TestCutReachesBothDiallers(t *testing.T) {
 func TestNewConnectionOverCutLink(t *testing.T) {
 	l := newLab(t)
 	link := world.Link{From: "c1", To: "n1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	patient, hasty := l.dial("c1", "n1"), l.dial("c1", "n1")
 	patient.say("patient")
 	hasty.say("hasty")
@@ -94,7 +94,7 @@ func TestNewConnectionOverCutLink(t *testing.T) {
 	if n := l.nodes["n1"].accepted(); n != 0 {
 		t.Fatalf("n1 has %d connections over a cut link", n)
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	patient.hears("re: patient")
 	if l.nodes["n1"].heard("hasty") {
 		t.Error("a connection that was never made has delivered something")
@@ -106,7 +106,7 @@ func TestDelayConcernsOneSource(t *testing.T) {
 	slow, fast := l.dial("c1", "n1"), l.dial("c2", "n1")
 	slow.talks()
 	link := []world.Link{{From: "c1", To: "n1"}}
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Delay: world.Delay{By: time.Hour}}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Delay: world.Delay{By: time.Hour}}))
 	for i := range 50 {
 		slow.say(fmt.Sprint("slow ", i))
 	}
@@ -117,12 +117,12 @@ func TestDelayConcernsOneSource(t *testing.T) {
 	if l.nodes["n1"].heard("slow 0") || l.nodes["n1"].heard("later") {
 		t.Fatal("an hour has not passed")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{}))
 	for i := range 50 {
 		slow.hears(fmt.Sprint("re: slow ", i))
 	}
 	later.hears("re: later")
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{})) // once more is no harm
+	l.must(l.proxy.SetLinks(link, world.LinkState{})) // once more is no harm
 }
 
 func TestDelayIsAsLongAsItSays(t *testing.T) {
@@ -131,14 +131,14 @@ func TestDelayIsAsLongAsItSays(t *testing.T) {
 	p.talks()
 	link := []world.Link{{From: "n1", To: "c1"}}
 	const delay = 30 * time.Millisecond
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Delay: world.Delay{By: time.Hour}}))
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Delay: world.Delay{By: delay}})) // replaces
+	l.must(l.proxy.SetLinks(link, world.LinkState{Delay: world.Delay{By: time.Hour}}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Delay: world.Delay{By: delay}})) // replaces
 	began := time.Now()
 	p.talks()
 	if took := time.Since(began); took < delay {
 		t.Errorf("the answer took %v, less than the delay", took)
 	}
-	if err := l.proxy.SetLinks(t.Context(), link, world.LinkState{Delay: world.Delay{By: time.Second, Jitter: 2 * time.Second}}); err == nil {
+	if err := l.proxy.SetLinks(link, world.LinkState{Delay: world.Delay{By: time.Second, Jitter: 2 * time.Second}}); err == nil {
 		t.Error("a message would arrive before it was sent")
 	}
 }
@@ -150,18 +150,18 @@ func TestDelayAndCut(t *testing.T) {
 	p := l.dial("c1", "n1")
 	p.talks()
 	link := []world.Link{{From: "c1", To: "n1"}}
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Cut: true}))
 	p.say("one")
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Cut: true, Delay: world.Delay{By: time.Hour}}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Cut: true, Delay: world.Delay{By: time.Hour}}))
 	p.say("two")
 	q := l.dial("c1", "n1")
 	q.say("three")
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Cut: true}))
 	l.atGate(link[0], len("one\ntwo\nthree\n"))
 	if l.nodes["n1"].heard("one") || l.nodes["n1"].heard("three") {
 		t.Fatal("n1 heard through a cut link")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{}))
 	p.hears("re: one")
 	p.hears("re: two")
 	q.hears("re: three")
@@ -178,12 +178,12 @@ func TestThrottle(t *testing.T) {
 	p := l.dial("c1", "n1")
 	p.talks()
 	link := []world.Link{{From: "c1", To: "n1"}}
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{Rate: 1000}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{Rate: 1000}))
 	p.talks()
 	long := strings.Repeat("x", 50_000) // nearly a minute at this rate
 	p.say(long)
 	p.say("after it")
-	l.must(l.proxy.SetLinks(t.Context(), link, world.LinkState{}))
+	l.must(l.proxy.SetLinks(link, world.LinkState{}))
 	p.hears("re: " + long)
 	p.hears("re: after it")
 	select {
@@ -210,13 +210,13 @@ func TestDropReplies(t *testing.T) {
 	p.talks()
 	idle.talks()
 	link := world.Link{From: "n1", To: "c1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Drop: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Drop: true}))
 	p.say("lost")
 	l.until("the reply to be lost", func() bool { return l.proxy.Lost(link) == int64(len("re: lost\n")) })
 	if !l.nodes["n1"].heard("lost") {
 		t.Error("n1 should have heard it")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	_ = p.ends()
 	idle.talks() // it has lost nothing
 	l.dial("c1", "n1").talks()
@@ -229,17 +229,17 @@ func TestDropThenCut(t *testing.T) {
 	p := l.dial("c1", "n1")
 	p.talks()
 	link := world.Link{From: "n1", To: "c1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Drop: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Drop: true}))
 	p.say("lost")
 	l.until("the reply to be lost", func() bool { return l.proxy.Lost(link) > 0 })
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true, Drop: true}))
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true, Drop: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	_ = p.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	if _, err := p.r.ReadByte(); err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("c1 heard through a cut link: %v", err)
 	}
 	_ = p.SetReadDeadline(time.Now().Add(patience))
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	_ = p.ends()
 }
 
@@ -247,16 +247,16 @@ func TestFreezeIsApartFromCut(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
-	l.proxy.Freeze("c1")
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
+	l.proxy.Freeze("c1", true)
 	p.say("held twice")
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c1", To: "n1"}}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c1", To: "n1"}}, world.LinkState{}))
 	l.atGate(world.Link{From: "c1", To: "n1"}, len("held twice\n"))
 	l.dial("c2", "n1").talks()
 	if l.nodes["n1"].heard("held twice") {
 		t.Fatal("a frozen end was heard")
 	}
-	l.proxy.Thaw("c1")
+	l.proxy.Freeze("c1", false)
 	p.hears("re: held twice")
 }
 
@@ -266,7 +266,7 @@ func TestBackPressure(t *testing.T) {
 	l := newLab(t)
 	p := l.dial("c1", "n1")
 	p.talks()
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
 	line := strings.Repeat("x", 1<<16)
 	total := 0
 	_ = p.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
@@ -289,9 +289,9 @@ func TestCloseAtAnyMoment(t *testing.T) {
 	for _, p := range []*peer{idle, held, delayed, lossy} {
 		p.talks()
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c2", To: "n1"}}, world.LinkState{Cut: true, Delay: world.Delay{By: time.Hour}}))
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "n2"}}, world.LinkState{Delay: world.Delay{By: time.Hour}}))
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n2", To: "c1"}}, world.LinkState{Drop: true}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c2", To: "n1"}}, world.LinkState{Cut: true, Delay: world.Delay{By: time.Hour}}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n1", To: "n2"}}, world.LinkState{Delay: world.Delay{By: time.Hour}}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n2", To: "c1"}}, world.LinkState{Drop: true}))
 	held.say("held")
 	l.dial("c2", "n1").say("never made")
 	delayed.say("delayed")
@@ -300,7 +300,7 @@ func TestCloseAtAnyMoment(t *testing.T) {
 	l.must(l.proxy.Close())
 	_ = idle.ends()
 	l.must(l.proxy.Close()) // again
-	if err := l.proxy.SetLinks(t.Context(), nil, world.LinkState{Cut: true}); err == nil {
+	if err := l.proxy.SetLinks(nil, world.LinkState{Cut: true}); err == nil {
 		t.Error("a closed proxy cuts nothing")
 	}
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,7 +13,7 @@ import (
 //	       ✕◀── :1 ────               held, and so the client has not sent its EXPIRE
 type heldRequest struct {
 	request bool // hold the request itself, not the reply
-	client  *end
+	of      *Requests
 	left    atomic.Int32  // requests still to come
 	reached chan struct{} // closed when the request or reply has arrived
 	once    sync.Once
@@ -32,35 +31,6 @@ const (
 )
 
 var _ world.Held = (*heldRequest)(nil)
-
-// HoldReply lets the next n requests of a client pass and holds the reply to the last of them.
-func (p *Proxy) HoldReply(client string, n int) world.Held { return p.hold(client, n, false) }
-
-// HoldRequest lets the next n-1 requests of a client pass and holds the n-th, with all that
-// follows on its connection.
-func (p *Proxy) HoldRequest(client string, n int) world.Held { return p.hold(client, n, true) }
-
-func (p *Proxy) hold(client string, n int, request bool) *heldRequest {
-	h := &heldRequest{request: request, client: p.end(client), reached: make(chan struct{}), decided: make(chan struct{})}
-	h.left.Store(int32(n))
-	h.client.held.Store(h)
-	return h
-}
-
-// asked counts a request of a client before it is passed on.
-func (p *Proxy) asked(client *end, command []byte, on *conn) {
-	h := client.held.Load()
-	if h == nil || slices.Contains(p.options.Wire.Greetings, string(command)) || h.left.Add(-1) != 0 {
-		return
-	}
-	client.held.CompareAndSwap(h, nil)
-	h.conn.Store(on)
-	if h.request {
-		on.up.hold.Store(h) // before its bytes reach the gate
-	} else {
-		on.down.hold.Store(h)
-	}
-}
 
 // arrived marks the request or reply as arrived.
 func (h *heldRequest) arrived() { h.once.Do(func() { close(h.reached) }) }
@@ -83,6 +53,6 @@ func (h *heldRequest) decide(fate int32) {
 	h.deciding.Do(func() {
 		h.fate.Store(fate)
 		close(h.decided)
-		h.client.held.CompareAndSwap(h, nil)
+		h.of.held.CompareAndSwap(h, nil)
 	})
 }

@@ -8,12 +8,12 @@ import (
 	"net/netip"
 	"time"
 
-	"lockbench/internal/service"
 	"lockbench/internal/world"
 )
 
 // listener accepts connections. If source is empty, the remote IP names the source.
 type listener struct {
+	proxy    *Proxy
 	listener *net.TCPListener
 	source   string
 	target   string         // a node or a service
@@ -27,7 +27,7 @@ func (p *Proxy) listen(addr netip.AddrPort, l *listener) (netip.AddrPort, error)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", l.target, err)
 	}
-	l.listener = socket
+	l.proxy, l.listener = p, socket
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -35,11 +35,11 @@ func (p *Proxy) listen(addr netip.AddrPort, l *listener) (netip.AddrPort, error)
 		return netip.AddrPort{}, fmt.Errorf("listen for %s: %w", l.target, errClosed)
 	}
 	p.listeners[l] = struct{}{}
-	p.wg.Go(func() { p.accept(l) })
+	p.wg.Go(l.accept)
 	return addrPort(socket.Addr()), nil
 }
 
-func (p *Proxy) accept(l *listener) {
+func (l *listener) accept() {
 	for {
 		near, err := l.listener.AcceptTCP()
 		switch {
@@ -47,17 +47,17 @@ func (p *Proxy) accept(l *listener) {
 			return
 		case err != nil:
 			// Most likely out of file descriptors, which other connections free.
-			p.options.Log(fmt.Sprintf("accept for %s: %v", l.target, err))
+			l.proxy.options.Log(fmt.Sprintf("accept for %s: %v", l.target, err))
 			time.Sleep(10 * time.Millisecond)
 		default:
-			p.identify(l, near)
+			l.identify(near)
 		}
 	}
 }
 
 // identify determines the source by the listener, the remote IP or Options.Owner.
-func (p *Proxy) identify(l *listener, near *net.TCPConn) {
-	source := l.source
+func (l *listener) identify(near *net.TCPConn) {
+	p, source := l.proxy, l.source
 	if source == "" {
 		p.mu.Lock()
 		if e := p.at(addrPort(near.RemoteAddr()).Addr()); e != nil {
@@ -67,21 +67,21 @@ func (p *Proxy) identify(l *listener, near *net.TCPConn) {
 	}
 	switch {
 	case l.socks:
-		p.wg.Go(func() { p.direct(l, near) })
+		p.wg.Go(func() { l.direct(near) })
 	case source != "":
-		p.open(l, near, source)
+		l.open(near, source)
 	case p.options.Owner == nil:
-		p.reject(l, near, "no client or node has this address. "+
+		l.reject(near, "no client or node has this address. "+
 			"A client must bind its connections to the local address that it was given.")
 	default:
 		// The lookup takes milliseconds; accept others meanwhile.
 		p.wg.Go(func() {
 			source, err := p.options.Owner(addrPort(near.RemoteAddr()), addrPort(near.LocalAddr()))
 			if err != nil {
-				p.reject(l, near, err.Error())
+				l.reject(near, err.Error())
 				return
 			}
-			p.open(l, near, source)
+			l.open(near, source)
 		})
 	}
 }
@@ -92,14 +92,16 @@ func addrPort(a net.Addr) netip.AddrPort {
 }
 
 // reject closes a connection of unknown origin.
-func (p *Proxy) reject(l *listener, near *net.TCPConn, why string) {
+func (l *listener) reject(near *net.TCPConn, why string) {
+	p := l.proxy
 	p.rejected.Add(1)
 	p.options.Log(fmt.Sprintf("turned away a connection from %s to %s: %s", near.RemoteAddr(), l.target, why))
 	abort(near)
 }
 
 // open starts relaying an accepted connection.
-func (p *Proxy) open(l *listener, near *net.TCPConn, source string) {
+func (l *listener) open(near *net.TCPConn, source string) {
+	p := l.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -108,7 +110,7 @@ func (p *Proxy) open(l *listener, near *net.TCPConn, source string) {
 	}
 	from, node := p.ends[source], p.ends[l.target]
 	if from == nil || node == nil {
-		p.reject(l, near, fmt.Sprintf("%s and %s are not a client and a node", source, l.target))
+		l.reject(near, fmt.Sprintf("%s and %s are not a client and a node", source, l.target))
 		return
 	}
 	c := &conn{proxy: p, near: near, from: from.ip, to: l.real}
@@ -121,11 +123,8 @@ func (p *Proxy) open(l *listener, near *net.TCPConn, source string) {
 	}
 	c.name = world.Link{From: source, To: node.name}
 	c.up, c.down = newFlow(p.link(c.name)), newFlow(p.link(world.Link{From: node.name, To: source}))
-	if from.client && p.options.Wire.Request != nil {
-		c.requests = service.NewRequestWriter(p.options.Wire, func(name []byte) {
-			from.requests.add(name)
-			p.asked(from, name, c)
-		})
+	if from.client {
+		c.requests = from.requests.on(c)
 	}
 	p.conns[c] = struct{}{}
 	p.wg.Go(c.serve)

@@ -29,14 +29,14 @@ func TestOwner(t *testing.T) {
 	one.talks()
 	two.talks()
 	link := world.Link{From: "c1", To: "n1"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	one.say("held")
 	l.atGate(link, len("held\n"))
 	two.talks()
 	if l.nodes["n1"].heard("held") {
 		t.Error("n1 heard through a cut link")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	one.hears("re: held")
 	if n := l.proxy.Rejected(); n != 0 {
 		t.Errorf("%d rejected", n)

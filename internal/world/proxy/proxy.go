@@ -98,9 +98,7 @@ type end struct {
 	client bool
 	node   *end // the node of a service
 
-	requests counter // of a client
-	greets   int     // lockbench's own pings on behalf of a client; guarded by Proxy.mu
-	held     atomic.Pointer[heldRequest]
+	requests *Requests
 }
 
 func (e *end) isNode() bool { return !e.client && e.node == nil }
@@ -172,6 +170,7 @@ func (p *Proxy) add(e *end) error {
 	if _, ok := p.ends[e.name]; ok {
 		return fmt.Errorf("add %s to the proxy: it is there already", e.name)
 	}
+	e.requests = &Requests{wire: p.options.Wire}
 	p.ends[e.name] = e
 	return nil
 }

@@ -299,7 +299,7 @@ func TestEntryNamesTheSource(t *testing.T) {
 	if got := l.nodes["n1"].peers[0]; got != l.ip(201).String() {
 		t.Errorf("n1 saw %s, want the address of c1", got)
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c1", To: "n1"}}, world.LinkState{Cut: true}))
 	p.say("held")
 	l.atGate(world.Link{From: "c1", To: "n1"}, len("held\n"))
 	l.proxy.Leave("c1")
@@ -307,7 +307,7 @@ func TestEntryNamesTheSource(t *testing.T) {
 		c.Close()
 		t.Error("the entry still listens")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "c1", To: "n1"}}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "c1", To: "n1"}}, world.LinkState{}))
 	p.hears("re: held")
 }
 
@@ -337,7 +337,7 @@ func TestDeadNode(t *testing.T) {
 	open, cut := l.dial("c1", "n1"), l.dial("c2", "n1")
 	open.talks()
 	cut.talks()
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "c2"}}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n1", To: "c2"}}, world.LinkState{Cut: true}))
 	l.nodes["n1"].die()
 	if err := open.ends(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end of n1 came as %v", err)
@@ -349,7 +349,7 @@ func TestDeadNode(t *testing.T) {
 	}
 	_ = cut.SetReadDeadline(time.Now().Add(patience))
 	refused := l.dial("c2", "n1") // waits for the refusal, which is cut too
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{{From: "n1", To: "c2"}}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{{From: "n1", To: "c2"}}, world.LinkState{}))
 	_ = cut.ends()
 	_ = refused.ends()
 }
@@ -374,7 +374,7 @@ func TestHalfClose(t *testing.T) {
 func TestUnknownLinks(t *testing.T) {
 	l := newLab(t)
 	for _, at := range []world.Link{{From: "c1", To: "n9"}, {From: "c9", To: "n1"}, {From: "c1", To: "c2"}} {
-		if err := l.proxy.SetLinks(t.Context(), []world.Link{at}, world.LinkState{Cut: true}); err == nil {
+		if err := l.proxy.SetLinks([]world.Link{at}, world.LinkState{Cut: true}); err == nil {
 			t.Errorf("%s should be refused", at)
 		}
 	}

@@ -1,39 +1,69 @@
 package proxy
 
 import (
+	"io"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
+
+	"lockbench/internal/service"
+	"lockbench/internal/world"
 )
 
-// Requests counts the commands that a client has sent to all nodes, by upper-case name, without
-// lockbench's own pings. A command that the client library sends again counts twice.
-func (p *Proxy) Requests(client string) map[string]int {
-	e := p.end(client)
-	total := e.requests.all()
-	if p.options.Wire.Request == nil {
-		return total
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	sign := p.options.Wire.Sign
-	if total[sign] -= e.greets; total[sign] <= 0 {
-		delete(total, sign)
-	}
-	return total
-}
+var _ world.Requests = (*Requests)(nil)
 
-// Greeted notes that lockbench is about to ping a node on behalf of a client.
-func (p *Proxy) Greeted(client string) {
-	e := p.end(client)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e.greets++
-}
+// Requests are the requests of one client to all nodes. They are counted, and one of them or its reply can be held.
+type Requests struct {
+	wire service.Wire
+	held atomic.Pointer[heldRequest]
 
-// counter counts the commands of one client.
-type counter struct {
 	mu     sync.Mutex
 	counts map[string]int
+	greets int // lockbench's own pings on behalf of the client
+}
+
+// Requests returns the requests of a client. Without [service.Wire.Request] they are not found.
+func (p *Proxy) Requests(client string) *Requests {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, ok := p.ends[client]; ok {
+		return e.requests
+	}
+	return &Requests{}
+}
+
+// Counts returns how often the client has sent each command to all nodes, by upper-case name, without
+// lockbench's own pings. A command that the client library sends again counts twice.
+func (r *Requests) Counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]int{}
+	maps.Copy(all, r.counts)
+	if sign := r.wire.Sign; r.wire.Request != nil {
+		if all[sign] -= r.greets; all[sign] <= 0 {
+			delete(all, sign)
+		}
+	}
+	return all
+}
+
+// Greeted notes that lockbench is about to ping a node on behalf of the client.
+func (r *Requests) Greeted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.greets++
+}
+
+// on returns a parser of the requests that the client sends on a connection, or nil if they cannot be found.
+func (r *Requests) on(c *conn) io.Writer {
+	if r.wire.Request == nil {
+		return nil
+	}
+	return service.NewRequestWriter(r.wire, func(name []byte) {
+		r.count(name)
+		r.meet(name, c)
+	})
 }
 
 // otherCommand counts malformed names, and names beyond commandsMax.
@@ -45,30 +75,21 @@ const (
 	commandsMax = 500
 )
 
-func (c *counter) add(name []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.counts == nil {
-		c.counts = map[string]int{}
+func (r *Requests) count(name []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[string]int{}
 	}
-	if n, ok := c.counts[string(name)]; ok {
-		c.counts[string(name)] = n + 1
+	if n, ok := r.counts[string(name)]; ok {
+		r.counts[string(name)] = n + 1
 		return
 	}
-	if len(c.counts) >= commandsMax || !isCommand(name) {
-		c.counts[otherCommand]++
+	if len(r.counts) >= commandsMax || !isCommand(name) {
+		r.counts[otherCommand]++
 		return
 	}
-	c.counts[string(name)] = 1
-}
-
-// all returns a copy of the counts.
-func (c *counter) all() map[string]int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := map[string]int{}
-	maps.Copy(all, c.counts)
-	return all
+	r.counts[string(name)] = 1
 }
 
 func isCommand(name []byte) bool {
@@ -78,4 +99,33 @@ func isCommand(name []byte) bool {
 		}
 	}
 	return len(name) > 0 && len(name) < nameMax
+}
+
+// HoldReply lets the next n requests of the client pass and holds the reply to the last of them.
+func (r *Requests) HoldReply(n int) world.Held { return r.hold(n, false) }
+
+// HoldRequest lets the next n-1 requests of the client pass and holds the n-th, with all that
+// follows on its connection.
+func (r *Requests) HoldRequest(n int) world.Held { return r.hold(n, true) }
+
+func (r *Requests) hold(n int, request bool) *heldRequest {
+	h := &heldRequest{request: request, of: r, reached: make(chan struct{}), decided: make(chan struct{})}
+	h.left.Store(int32(n))
+	r.held.Store(h)
+	return h
+}
+
+// meet counts a request towards the one that is to be held, before it is passed on.
+func (r *Requests) meet(name []byte, on *conn) {
+	h := r.held.Load()
+	if h == nil || slices.Contains(r.wire.Greetings, string(name)) || h.left.Add(-1) != 0 {
+		return
+	}
+	r.held.CompareAndSwap(h, nil)
+	h.conn.Store(on)
+	if h.request {
+		on.up.hold.Store(h) // before its bytes reach the gate
+	} else {
+		on.down.hold.Store(h)
+	}
 }

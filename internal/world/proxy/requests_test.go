@@ -7,12 +7,12 @@ import (
 )
 
 func TestCounterIsBounded(t *testing.T) {
-	var c counter
+	var c Requests
 	for i := range 10 * commandsMax {
-		c.add(fmt.Appendf(nil, "C%d", i))
+		c.count(fmt.Appendf(nil, "C%d", i))
 	}
-	c.add([]byte("\x00\xff"))
-	c.add([]byte("C1"))
+	c.count([]byte("\x00\xff"))
+	c.count([]byte("C1"))
 	if len(c.counts) > commandsMax+1 {
 		t.Errorf("%d names are remembered", len(c.counts))
 	}

@@ -16,7 +16,8 @@ func (p *Proxy) AddSOCKS(source string, ip netip.Addr) (netip.AddrPort, error) {
 }
 
 // direct reads the target of a SOCKS connection and relays to it.
-func (p *Proxy) direct(l *listener, near *net.TCPConn) {
+func (l *listener) direct(near *net.TCPConn) {
+	p := l.proxy
 	_ = near.SetDeadline(time.Now().Add(p.options.DialLimit))
 	at, err := readTarget(near)
 	var node *end
@@ -33,11 +34,11 @@ func (p *Proxy) direct(l *listener, near *net.TCPConn) {
 		_, err = near.Write([]byte{socks, 0, 0, ipv4, 0, 0, 0, 0, 0, 0})
 	}
 	if err != nil {
-		p.reject(l, near, fmt.Sprintf("SOCKS request of %s: %v", l.source, err))
+		l.reject(near, fmt.Sprintf("SOCKS request of %s: %v", l.source, err))
 		return
 	}
 	_ = near.SetDeadline(time.Time{})
-	p.open(&listener{source: l.source, target: node.name, real: at}, near, l.source)
+	(&listener{proxy: p, target: node.name, real: at}).open(near, l.source)
 }
 
 // SOCKS 5 constants (RFC 1928).

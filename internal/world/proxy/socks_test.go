@@ -38,14 +38,14 @@ func TestSOCKS(t *testing.T) {
 	}
 	through(l.nodes["n2"].real).talks()
 	link := world.Link{From: "n1", To: "n2"}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{Cut: true}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{Cut: true}))
 	p := through(l.nodes["n2"].real)
 	p.say("held")
 	l.atGate(link, len("held\n"))
 	if l.nodes["n2"].heard("held") {
 		t.Error("n2 heard through a cut link")
 	}
-	l.must(l.proxy.SetLinks(t.Context(), []world.Link{link}, world.LinkState{}))
+	l.must(l.proxy.SetLinks([]world.Link{link}, world.LinkState{}))
 	p.hears("re: held")
 	if n := l.proxy.Rejected(); n != 0 {
 		t.Errorf("%d rejected", n)

@@ -33,15 +33,15 @@ func (n *notes) Ping(_ context.Context, from, to string) error {
 // The proxy breaks the links of clients, and the world those between nodes.
 func TestLinksBetweenNodes(t *testing.T) {
 	between := &notes{}
-	c := &Cluster{Links: between, Proxy: proxy.New(proxy.Options{})}
-	defer c.Proxy.Close()
+	c := &Cluster{Links: between, Net: proxy.New(proxy.Options{})}
+	defer c.Net.Close()
 	for _, name := range []string{"redis-1", "redis-2"} {
-		c.Add(service.Node{Name: name}, idle{}, nil)
-		if err := c.AddNode(proxy.Node{Name: name}); err != nil {
+		c.Machines.Add(service.Node{Name: name}, idle{}, nil)
+		if err := c.Net.AddNode(proxy.Node{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.AddClient("client-1", netip.Addr{}); err != nil {
+	if err := c.Net.AddClient("client-1", netip.Addr{}); err != nil {
 		t.Fatal(err)
 	}
 	client := []world.Link{{From: "client-1", To: "redis-1"}}
