@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // flow is one direction of one connection.
@@ -17,7 +20,7 @@ func newFlow(l *link) *flow { return &flow{link: l, queue: newQueue()} }
 
 // begin starts to read the stream.
 func (f *flow) begin(c *conn, from io.Reader, requests io.Writer) {
-	f.link.carry(&source{from: from, queue: f.queue, requests: requests, killed: c.life.Done()}, f.queue)
+	f.link.carry(&source{from: from, queue: f.queue, requests: requests, life: c.life}, f.queue)
 }
 
 // pump writes the queued bytes to the far end whenever the link lets it, until the stream ends.
@@ -92,22 +95,20 @@ func (f *flow) pump(c *conn, to farEnd) {
 type source struct {
 	from     io.Reader
 	queue    *queue
-	requests io.Writer // parses what is read; may be nil
-	killed   <-chan struct{}
+	requests io.Writer       // parses what is read; may be nil
+	life     context.Context // of the connection
 }
 
-// Read reads from the socket. It waits while too many bytes are queued, as a full TCP window
+// Read reads from the socket. It waits while too many bytes are under way, as a full TCP window
 // would. A reset is reported as the end of the stream.
 func (s *source) Read(p []byte) (int, error) {
-	if !s.queue.room(s.killed) {
+	if s.queue.room.Acquire(s.life, int64(len(p))) != nil {
 		return 0, io.EOF
 	}
 	n, err := s.from.Read(p)
-	if n > 0 {
-		s.queue.expect(n)
-		if s.requests != nil {
-			_, _ = s.requests.Write(p[:n])
-		}
+	s.queue.room.Release(int64(len(p) - n))
+	if n > 0 && s.requests != nil {
+		_, _ = s.requests.Write(p[:n])
 	}
 	if err != nil {
 		err = io.EOF
@@ -122,21 +123,20 @@ const underWayMax = 16 << 20
 // of the whole link while it writes: a blocked writer would prevent ending a delay or opening a
 // connection while the link is cut.
 type queue struct {
-	ready chan struct{} // has a token when there may be a new chunk
-	ended chan struct{} // closed when the writer has finished
+	ready chan struct{}       // has a token when there may be a new chunk
+	ended chan struct{}       // closed when the writer has finished
+	room  *semaphore.Weighted // is taken by the bytes read from the socket and not yet taken from here
 
 	mu        sync.Mutex
 	chunks    [][]byte
 	closed    bool
 	discarded bool
-	underWay  int           // bytes read from the socket and not yet taken from here
-	drained   chan struct{} // closed and replaced when underWay shrinks; nil without waiters
 }
 
 var _ io.WriteCloser = (*queue)(nil)
 
 func newQueue() *queue {
-	return &queue{ready: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &queue{ready: make(chan struct{}, 1), ended: make(chan struct{}), room: semaphore.NewWeighted(underWayMax)}
 }
 
 // Write appends. It never fails, because a failing writer leaks toxiproxy's goroutines.
@@ -144,6 +144,7 @@ func (q *queue) Write(p []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.discarded {
+		q.room.Release(int64(len(p)))
 		return len(p), nil
 	}
 	q.chunks = append(q.chunks, append([]byte(nil), p...))
@@ -180,7 +181,7 @@ func (q *queue) next() (chunk []byte, end bool) {
 	chunk = q.chunks[0]
 	q.chunks[0] = nil
 	q.chunks = q.chunks[1:]
-	q.shrink(len(chunk))
+	q.room.Release(int64(len(chunk)))
 	return chunk, false
 }
 
@@ -195,45 +196,8 @@ func (q *queue) some() bool {
 func (q *queue) discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.discarded = true
-	q.chunks = nil
-	q.shrink(q.underWay)
-}
-
-// expect counts bytes that were read and are not yet queued.
-func (q *queue) expect(n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.discarded {
-		q.underWay += n
+	for _, chunk := range q.chunks {
+		q.room.Release(int64(len(chunk)))
 	}
-}
-
-func (q *queue) shrink(n int) {
-	q.underWay -= n
-	if q.drained != nil {
-		close(q.drained)
-		q.drained = nil
-	}
-}
-
-// room waits until the queue has room; it returns false if the connection was killed.
-func (q *queue) room(killed <-chan struct{}) bool {
-	for {
-		q.mu.Lock()
-		if q.underWay < underWayMax {
-			q.mu.Unlock()
-			return true
-		}
-		if q.drained == nil {
-			q.drained = make(chan struct{})
-		}
-		drained := q.drained
-		q.mu.Unlock()
-		select {
-		case <-drained:
-		case <-killed:
-			return false
-		}
-	}
+	q.discarded, q.chunks = true, nil
 }
