@@ -352,6 +352,49 @@ func TestLagBetweenServers(t *testing.T) {
 	})
 }
 
+// TestDropBetweenServers drops what a leader sends to one of its followers, whose connection leads through the proxy then.
+func TestDropBetweenServers(t *testing.T) {
+	run(t, redistest.Spec(locks.Replicated, world.Spec{}), func(ctx context.Context, c *running) error {
+		links := []world.Link{{From: "redis-1", To: "redis-2"}}
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{Drop: true}); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		follows := func(node string) func(context.Context) error {
+			return func(ctx context.Context) error {
+				if at := c.Abilities().Offsets(ctx); at[node] < at["redis-1"] {
+					return fmt.Errorf("%s stands at %d of %d", node, at[node], at["redis-1"])
+				}
+				return nil
+			}
+		}
+		if err := soon(ctx, func(ctx context.Context) error {
+			hasty, cancel := short(ctx)
+			defer cancel()
+			if c.Cluster.Ping(hasty, "redis-2", "redis-1", 0) == nil {
+				return errors.New("a reply of redis-1 arrived")
+			}
+			return ctx.Err()
+		}); err != nil {
+			return err
+		}
+		if err := c.Abilities().Nudge(ctx, "redis-1"); err != nil {
+			return err
+		}
+		if err := soon(ctx, follows("redis-3")); err != nil {
+			return err
+		}
+		if err := follows("redis-2")(ctx); err == nil {
+			t.Error("redis-2 followed although everything for it is dropped")
+		}
+		if err := c.Cluster.SetLinks(ctx, links, world.LinkState{}); err != nil {
+			return err
+		}
+		return errors.Join(soon(ctx, follows("redis-2")), soon(ctx, c.Healthy))
+	})
+}
+
 func TestPauseNode(t *testing.T) {
 	run(t, redistest.Spec(locks.Single, world.Spec{Clients: 1}), func(ctx context.Context, c *running) error {
 		a := open(ctx, t, c, 1)
