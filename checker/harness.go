@@ -17,10 +17,13 @@ import (
 func harness(l *ledger, said Report) Result {
 	var r Result
 	h := l.h
-	var why []string
+	var why, notes []string
 	if bounds := h.Header.Bounds; bounds != nil {
 		live, _ := said.Check(Liveness)
 		why = shortfalls(h, bounds, live.Verdict == Violated)
+		if begun := len(h.Episodes); begun > 0 && begun < bounds.Episodes {
+			notes = append(notes, fmt.Sprintf("%d of %d planned episodes were run", begun, bounds.Episodes))
+		}
 	}
 	if len(why) > 0 {
 		r.Verdict = Unknown
@@ -30,7 +33,10 @@ func harness(l *ledger, said Report) Result {
 		r.Verdict = Unknown
 		why = append(why, missed)
 	}
-	r.Note = note
+	if note != "" {
+		notes = append(notes, note)
+	}
+	r.Note = strings.Join(notes, "; ")
 	if h.Torn {
 		why = append(why, "the history is cut off and was judged as far as it goes")
 	}
