@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/stats"
 	"lockbench/locks"
@@ -544,6 +546,29 @@ var questions = [][2]string{
 	{"the holder is cut off while its library renews", "cut-off-holder"},
 	{"replies are lost", "lost-replies"},
 	{"a client dies", "kill-holder"},
+}
+
+// TestRecommendedCampaign checks that the campaign for locks of users has the scenario of each question, and only scenarios
+// that exist.
+func TestRecommendedCampaign(t *testing.T) {
+	text, err := os.ReadFile("../campaigns/recommended.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var campaign struct{ Scenarios []string }
+	if err := yaml.Unmarshal(text, &campaign); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range campaign.Scenarios {
+		if !slices.Contains(scenarios.Names(), name) {
+			t.Errorf("campaigns/recommended.yaml names the scenario %s, which does not exist", name)
+		}
+	}
+	for _, q := range questions {
+		if !slices.Contains(campaign.Scenarios, q[1]) {
+			t.Errorf("campaigns/recommended.yaml lacks %s: %s", q[1], q[0])
+		}
+	}
 }
 
 // measured is a row of findings/redisson-4.7.0.csv, which has the runs of the locks of Redisson's jar. The file stands for
