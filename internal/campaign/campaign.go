@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,8 @@ type Job struct {
 type Run struct {
 	World string
 	Job
-	Seed uint64
+	Seed  uint64
+	index int // of the job
 
 	// These fields are set if the run was done.
 	Result *report.Result
@@ -223,30 +225,40 @@ func (c *Campaign) writeJSON() error {
 // Resume returns the command that continues this campaign.
 func (c *Campaign) Resume() string { return "lockbench matrix --resume " + shellword.Quote(c.Dir) }
 
-// has reports whether a run of this campaign belongs to its shard. Scenarios rotate between shards, so that no shard has
-// all runs of a slow scenario.
-func (c *Campaign) has(world *World, job, round int) bool {
-	piece := 0
+// Runs yields the runs of this shard in a world, round by round: each job once, then each again with the next seed. rounds
+// returns how many runs a job has over all shards; the number may change while a loop goes on.
+func (c *Campaign) Runs(w *World, rounds func(job int) int) iter.Seq[Run] {
+	before := 0
 	for i := range c.Worlds {
-		w := &c.Worlds[i]
-		if w.World == world.World {
-			piece += round*len(w.Jobs) + (job+round)%len(w.Jobs)
+		if c.Worlds[i].World == w.World {
 			break
 		}
-		for j := range w.Jobs {
-			piece += w.Jobs[j].Asked
+		for _, job := range c.Worlds[i].Jobs {
+			before += job.Asked
 		}
 	}
-	return c.Shard.Has(piece)
+	return func(yield func(Run) bool) {
+		for round, more := 0, true; more; round++ {
+			more = false
+			for i, job := range w.Jobs {
+				if round >= rounds(i) {
+					continue
+				}
+				more = true
+				// Jobs rotate between shards, so that no shard has all runs of a slow scenario.
+				if !c.Shard.Has(before + round*len(w.Jobs) + (i+round)%len(w.Jobs)) {
+					continue
+				}
+				if c.Episodes > 0 {
+					job.Episodes = min(job.Episodes, c.Episodes-round*job.Episodes) // the last run has the rest
+				}
+				if !yield(Run{World: w.World, Job: job, Seed: c.Seed + uint64(round), index: i}) {
+					return
+				}
+			}
+		}
+	}
 }
 
-// wanted returns the least number of runs of a job in this campaign or shard.
-func (c *Campaign) wanted(world *World, job int) int {
-	n := 0
-	for round := range max(world.Jobs[job].Asked, 1) {
-		if c.has(world, job, round) {
-			n++
-		}
-	}
-	return n
-}
+// asked returns the least number of runs of the job.
+func (j *Job) asked() int { return max(j.Asked, 1) }

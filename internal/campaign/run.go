@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,13 +89,8 @@ type loop struct {
 	failed   map[string]bool // the folders of runs in which the harness failed before this campaign ran
 	pace     run.Pace
 	why      string // the reason for runs that are missing at the end
+	last     int    // the number of rounds, once there is a reason
 	failures []error
-}
-
-// turn is a run of a job in a round.
-type turn struct {
-	Run
-	round, job int
 }
 
 // read reads the runs that were done earlier.
@@ -115,11 +111,14 @@ func (l *loop) read() (err error) {
 // run goes round by round: each scenario once, then each again with the next seed. A run in which the harness failed is
 // repeated once each time the campaign continues, and its folder remains.
 func (l *loop) run(ctx context.Context, runner Runner) error {
-	for t := range l.turns {
+	for r := range l.Runs(l.world, l.rounds) {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := l.do(ctx, t, runner); err != nil {
+		if l.done(r) || !l.fits(r) {
+			continue
+		}
+		if err := l.do(ctx, r, runner); err != nil {
 			return err
 		}
 	}
@@ -133,101 +132,91 @@ func (l *loop) run(ctx context.Context, runner Runner) error {
 	return err
 }
 
-// turns yields the missing runs. It ends after a round without wanted runs, or when the budget is spent.
-func (l *loop) turns(yield func(turn) bool) {
-	for round, more := 0, true; more && l.why == ""; round++ {
-		more = false
-		for i, job := range l.world.Jobs {
-			if !l.wants(i, round) {
-				continue
-			}
-			more = true
-			if !l.has(l.world, i, round) || l.done(i, round) {
-				continue
-			}
-			longest := time.Duration(0)
-			for _, x := range l.ran[i] {
-				longest = max(longest, x.took())
-			}
-			if left := l.budget - l.gone(); l.work.Budget > 0 && (left <= 0 || left < longest) {
-				l.why = fmt.Sprintf("the budget of %s was spent before this world", l.work.Budget)
-				continue // a shorter one may still fit
-			}
-			if l.Episodes > 0 {
-				job.Episodes = min(job.Episodes, l.Episodes-round*job.Episodes) // the last run has the rest
-			}
-			if !yield(turn{Run{World: l.world.World, Job: job, Seed: l.Seed + uint64(round)}, round, i}) {
-				return
-			}
-		}
+// rounds returns how many runs of a job are wanted. With a budget, jobs without a number of runs go on until the budget is
+// spent. If the world can run no lock with servers, one run is enough to know that.
+func (l *loop) rounds(job int) int {
+	n := l.world.Jobs[job].asked()
+	switch {
+	case len(l.ran[job]) > 0 && unable(l.ran[job][0].Result) != "":
+		n = 1
+	case l.world.Jobs[job].Asked == 0 && l.work.Budget > 0:
+		n = math.MaxInt
 	}
+	if l.why != "" {
+		n = min(n, l.last)
+	}
+	return n
 }
 
-// wants reports whether a job has a run in a round. If the world can run no lock with servers, one run is enough to know
-// that.
-func (l *loop) wants(job, round int) bool {
-	asked := l.world.Jobs[job].Asked
-	switch {
-	case round == 0:
-		return true
-	case len(l.ran[job]) > 0 && unable(l.ran[job][0].Result) != "":
-		return false
-	case asked > 0:
-		return round < asked
+// fits reports whether the rest of the budget is enough for a run. If not, shorter runs of the same round may still fit.
+func (l *loop) fits(r Run) bool {
+	longest := time.Duration(0)
+	for _, x := range l.ran[r.index] {
+		longest = max(longest, x.took())
 	}
-	return l.work.Budget > 0
+	left := l.budget - l.spent()
+	if l.work.Budget == 0 || left > 0 && left >= longest {
+		return true
+	}
+	l.why, l.last = fmt.Sprintf("the budget of %s was spent before this world", l.work.Budget), l.round(r)
+	return false
 }
+
+// round returns the round of a run, from 1.
+func (l *loop) round(r Run) int { return int(r.Seed-l.Seed) + 1 }
 
 // done reports whether a run was done before.
-func (l *loop) done(job, round int) bool {
-	x := l.find(job, round)
+func (l *loop) done(r Run) bool {
+	x := l.find(r)
 	return x != nil && !l.failed[x.Dir]
 }
 
-func (l *loop) find(job, round int) *Run {
-	i := slices.IndexFunc(l.ran[job], func(x Run) bool { return x.Seed == l.Seed+uint64(round) })
+// find returns the run of the same seed that was done, or nil.
+func (l *loop) find(r Run) *Run {
+	i := slices.IndexFunc(l.ran[r.index], func(x Run) bool { return x.Seed == r.Seed })
 	if i < 0 {
 		return nil
 	}
-	return &l.ran[job][i]
+	return &l.ran[r.index][i]
 }
 
-func (l *loop) do(ctx context.Context, t turn, runner Runner) error {
-	if x := l.find(t.job, t.round); x != nil {
+func (l *loop) do(ctx context.Context, r Run, runner Runner) error {
+	if x := l.find(r); x != nil {
 		l.say(fmt.Sprintf("the harness failed in %s, so the run is repeated", x.Dir))
 	}
-	l.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", t.round+1, t.job+1, len(l.world.Jobs), t.Scenario, t.Seed, report.Plural(len(t.Locks), "lock")))
+	l.say(fmt.Sprintf("round %d, %d of %d: %s, seed %d, %s", l.round(r), r.index+1, len(l.world.Jobs), r.Scenario, r.Seed, report.Plural(len(r.Locks), "lock")))
 	before := l.work.now()
-	if err := runner.Do(ctx, t.Run, filepath.Join(l.Dir, t.World)); err != nil && ctx.Err() == nil {
-		l.failures = append(l.failures, fmt.Errorf("%s, seed %d: %w", t.Scenario, t.Seed, err))
-		l.say(fmt.Sprintf("%s failed: %v", t.Scenario, err))
+	if err := runner.Do(ctx, r, filepath.Join(l.Dir, r.World)); err != nil && ctx.Err() == nil {
+		l.failures = append(l.failures, fmt.Errorf("%s, seed %d: %w", r.Scenario, r.Seed, err))
+		l.say(fmt.Sprintf("%s failed: %v", r.Scenario, err))
 	}
 	var err error
-	if l.ran[t.job], err = l.runs(t.World, l.world.Jobs[t.job]); err != nil {
+	if l.ran[r.index], err = l.runs(r.World, l.world.Jobs[r.index]); err != nil {
 		return err
 	}
-	x := l.find(t.job, t.round)
+	x := l.find(r)
 	if x == nil {
 		return nil
 	}
 	l.pace.Add(x.took())
-	return l.tell(t, x, l.work.now().Sub(before))
+	return l.tell(r, x, l.work.now().Sub(before))
 }
 
-func (l *loop) gone() time.Duration { return l.work.now().Sub(l.begun) }
+// spent returns the time of the world so far.
+func (l *loop) spent() time.Duration { return l.work.now().Sub(l.begun) }
 
 func (l *loop) say(line string) {
-	l.work.Say(fmt.Sprintf("%s %s  %s", l.world.World, report.Clock(l.gone()), line))
+	l.work.Say(fmt.Sprintf("%s %s  %s", l.world.World, report.Clock(l.spent()), line))
 }
 
 // tell reports the result of a run, its duration, and an estimate for the rest of the world's turn.
-func (l *loop) tell(t turn, x *Run, took time.Duration) error {
-	row := Row{Job: t.Job, Runs: []Run{*x}, Result: x.Result}
+func (l *loop) tell(r Run, x *Run, took time.Duration) error {
+	row := Row{Job: r.Job, Runs: []Run{*x}, Result: x.Result}
 	s, err := l.scenario(&row)
 	if err != nil {
 		return err
 	}
-	parts := []string{report.OneLine(t.Scenario)}
+	parts := []string{report.OneLine(r.Scenario)}
 	for lock := range row.Result.All() {
 		c := row.cell(lock)
 		text := c.Sign + " " + lock.Lock
@@ -240,7 +229,7 @@ func (l *loop) tell(t turn, x *Run, took time.Duration) error {
 		parts = append(parts, text)
 	}
 	end := report.Roughly(took)
-	if left := l.left(t); left > 0 {
+	if left := l.left(r); left > 0 {
 		end += ", ~" + report.Roughly(left) + " left"
 		if len(l.Worlds) > 1 {
 			end += " in " + l.world.World
@@ -251,18 +240,18 @@ func (l *loop) tell(t turn, x *Run, took time.Duration) error {
 }
 
 // left estimates the duration of the rest of the world's turn.
-func (l *loop) left(after turn) time.Duration {
-	runs, open := 0, false
-	for i, job := range l.world.Jobs {
-		open = open || job.Asked == 0
-		for round := after.round; round < max(job.Asked, 1); round++ {
-			if (round > after.round || i > after.job) && l.wants(i, round) && l.has(l.world, i, round) && !l.done(i, round) {
-				runs++
-			}
+func (l *loop) left(after Run) time.Duration {
+	planned := func(job int) int { return min(l.rounds(job), l.world.Jobs[job].asked()) }
+	runs := 0
+	for r := range l.Runs(l.world, planned) {
+		later := r.Seed > after.Seed || r.Seed == after.Seed && r.index > after.index
+		if later && !l.done(r) {
+			runs++
 		}
 	}
 	left := l.pace.Left(runs)
-	if budget := max(0, l.budget-l.gone()); l.work.Budget > 0 && (open || left > budget) {
+	open := slices.ContainsFunc(l.world.Jobs, func(j Job) bool { return j.Asked == 0 })
+	if budget := max(0, l.budget-l.spent()); l.work.Budget > 0 && (open || left > budget) {
 		return budget
 	}
 	return left

@@ -56,16 +56,19 @@ func (c *Campaign) table(read *reader) (*Table, error) {
 	for i := range c.Worlds {
 		w := &c.Worlds[i]
 		first := len(t.Rows)
-		for j, job := range w.Jobs {
+		for _, job := range w.Jobs {
 			runs, err := read.runs(w.World, job)
 			if err != nil {
 				return nil, err
 			}
-			r := &Row{Job: job, World: w, Name: job.Scenario, Wanted: c.wanted(w, j), Runs: runs}
+			r := &Row{Job: job, World: w, Name: job.Scenario, Runs: runs}
 			if len(c.Worlds) > 1 {
 				r.Name += " · " + w.World
 			}
 			t.Rows = append(t.Rows, r)
+		}
+		for r := range c.Runs(w, func(job int) int { return w.Jobs[job].asked() }) {
+			t.Rows[first+r.index].Wanted++
 		}
 		machines := strings.Join(distinct(t.Rows[first:], func(x Run) string { return x.Result.Machine }), "; ") // shards have several
 		for _, r := range t.Rows[first:] {
@@ -169,7 +172,7 @@ func (r *Row) judge(s *scenarios.Scenario) {
 		}
 		l.AsExpected, l.Mismatch = true, ""
 		l.Expected, _, _ = run.Expects(s, l)
-		if l.Episodes > 0 && r.Wanted == max(r.Asked, 1) {
+		if l.Episodes > 0 && r.Wanted == r.asked() {
 			if holds, why := run.ExpectsRate(s, l); !holds {
 				r.Rates = append(r.Rates, l.Lock+": "+why)
 				l.AsExpected, l.Mismatch = false, why
