@@ -296,9 +296,43 @@ func bugRows(t *testing.T) string {
 	var rows [][]string
 	for _, id := range slices.SortedFunc(maps.Keys(shown), func(a, b string) int { return cmp.Or(cmp.Compare(a[0], b[0]), bugNumber(t, a)-bugNumber(t, b)) }) {
 		of := shown[id]
-		rows = append(rows, []string{id, strings.Join(of[0], ", "), strings.Join(of[1], ", "), strings.Join(of[2], "; ")})
+		rows = append(rows, []string{id, strings.Join(of[0], ", "), strings.Join(of[1], ", "), withIssues(strings.Join(of[2], "; "))})
 	}
 	return table([]string{"id", "scenarios", "mutants", "known from"}, rows)
+}
+
+// trackers are the repositories whose issues the catalogue of mutants names.
+var trackers = map[string]string{
+	"Redisson": "redisson/redisson", "ShedLock": "lukas-krecan/ShedLock", "node-redlock": "mike-marcacci/node-redlock", "redis-py": "redis/redis-py",
+	"redis-semaphore": "swarthy/redis-semaphore", "rueidislock": "redis/rueidis",
+}
+
+var (
+	trackerOrIssue = regexp.MustCompile(`Redisson|ShedLock|node-redlock|redis-py|redis-semaphore|rueidislock|;|#\d+`)
+	springIssue    = regexp.MustCompile(`GH-(\d+)`)
+)
+
+// withIssues makes links of issues. A number belongs to the project that was named last.
+func withIssues(text string) string {
+	repository := ""
+	text = trackerOrIssue.ReplaceAllStringFunc(text, func(found string) string {
+		if number, ok := strings.CutPrefix(found, "#"); ok && repository != "" {
+			return fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", found, repository, number)
+		} else if !ok {
+			repository = trackers[found]
+		}
+		return found
+	})
+	return springIssue.ReplaceAllString(text, "[$0](https://github.com/spring-projects/spring-integration/issues/$1)")
+}
+
+func TestWithIssues(t *testing.T) {
+	got := withIssues("Redisson #1, #2 (3.46); ShedLock #3; GH-4")
+	want := "Redisson [#1](https://github.com/redisson/redisson/issues/1), [#2](https://github.com/redisson/redisson/issues/2) (3.46); " +
+		"ShedLock [#3](https://github.com/lukas-krecan/ShedLock/issues/3); [GH-4](https://github.com/spring-projects/spring-integration/issues/4)"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // bugNumber is 17 for R-17.

@@ -225,6 +225,7 @@ func tableOfMutants(t *testing.T, page string, ran []*mutant) string {
 		}
 	}
 	var b strings.Builder
+	b.WriteString(sumOfMutants(shown, accused) + "\n\n<details><summary>All mutants</summary>\n\n")
 	b.WriteString("| bug | mutant | its mistake | known from | scenario | class | shown | original | accused |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, m := range allMutants() {
@@ -241,5 +242,26 @@ func tableOfMutants(t *testing.T, page string, ran []*mutant) string {
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | `%s` | %s | %s | `%s` | %s |\n", m.Bug, m.name, report.MarkdownText(m.mistake),
 			report.MarkdownText(m.Known), m.Scenario, m.Class, result, m.Original, figure(accused))
 	}
-	return head + begins + b.String() + ends + tail
+	return head + begins + b.String() + "\n</details>\n" + ends + tail
+}
+
+// sumOfMutants is the table in one sentence.
+func sumOfMutants(shown, accused map[string]string) string {
+	of := func(figure string) (n, runs int) {
+		_, _ = fmt.Sscanf(figure, "%d of %d", &n, &runs)
+		return n, runs
+	}
+	mutants, found, always, accusations, originals := 0, 0, 0, 0, 0
+	for _, m := range allMutants() {
+		mutants++
+		if n, runs := of(shown[m.name]); n > 0 {
+			found++
+			if n == runs {
+				always++
+			}
+		}
+		n, runs := of(accused[m.name])
+		accusations, originals = accusations+n, originals+runs
+	}
+	return fmt.Sprintf("lockbench found %d of %d mutants, %d of them in each of their runs, and accused the originals in %d of %d runs.", found, mutants, always, accusations, originals)
 }
