@@ -126,7 +126,7 @@ measure: build guests more ### run a campaign and write its results into results
 	@test -n '$(FILE)' || { echo 'measure: name a campaign: make measure FILE=campaigns/acceptance.yaml' >&2; exit 64; }
 	$(BIN) matrix $(if $(RESUME),--resume build/measure/$(notdir $(basename $(FILE)))/matrix/$(notdir $(basename $(FILE))),--file $(FILE) --seed 1 --out build/measure/$(notdir $(basename $(FILE)))) \
 		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') || [ $$? -le 3 ]
-	go test ./results -count 1 -update -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
+	go run ./internal/docgen -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
 
 verify: build ### the long checks of the checker, and fuzzing (half an hour; SINCE=REVISION compares a corpus with that revision)
 	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/internal/sweep/ ./checker/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}

@@ -71,10 +71,10 @@ func brokenRule(path string, imports []string) string {
 			return "history may import package locks only, but imports " + i
 		}
 	}
-	program := path == "lockbench" || path == "lockbench/cmd/lockbench"
+	program := path == "lockbench" || path == "lockbench/cmd/lockbench" || path == "lockbench/internal/docgen"
 	switch {
 	case has("lockbench/internal/virtual/search") && !program:
-		return "only the program and the façade may import search"
+		return "only programs and the façade may import search"
 	case has("lockbench/internal/run") && path != "lockbench/internal/virtual/search" && path != "lockbench/internal/campaign" && path != "lockbench/internal/conform" && !program:
 		return "only search, campaign, conform, the program and the façade may import run"
 	case has("lockbench/internal/trial") && path != "lockbench/internal/run" && path != "lockbench/internal/virtual/search" && path != "lockbench/internal/virtual/child" && path != "lockbench/internal/conform" && !program:

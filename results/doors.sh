@@ -4,7 +4,7 @@
 #
 #	results/doors.sh /tmp/doors                       all libraries
 #	results/doors.sh /tmp/doors redisson curator      only these
-#	go test ./results -run TestDoors -doors /tmp/doors -update
+#	go run ./internal/docgen -doors /tmp/doors
 set -euo pipefail
 out=$1
 shift

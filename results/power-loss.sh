@@ -5,7 +5,7 @@
 #	results/power-loss.sh /tmp/power kept             names of files are durable at once, as on usual file systems
 #	results/power-loss.sh /tmp/power lost             POSIX to the letter
 #	results/power-loss.sh /tmp/power kept nats        only this service
-#	go test ./results -run TestPowerLoss -power /tmp/power -update
+#	go run ./internal/docgen -power /tmp/power
 set -euo pipefail
 out=$1 names=$2 only=${3:-}
 lockbench=${LOCKBENCH:-build/lockbench} episodes=${EPISODES:-5}

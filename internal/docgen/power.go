@@ -1,25 +1,20 @@
-package results
+package main
 
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"lockbench/checker"
 	"lockbench/internal/report"
-	services "lockbench/internal/service/catalog"
 )
 
 // powerFile says in how many episodes a loss of power broke a lock, for each service and each setting of when it syncs.
-const powerFile = "power-loss.csv"
-
-var powerRuns = flag.String("power", "", "first take the results of results/power-loss.sh in this `folder`, which must be absolute")
+const powerFile = "results/power-loss.csv"
 
 // power is the result of one run. Found is empty, or the class and the rules of what was found, or why there is no verdict.
 type power struct {
@@ -34,28 +29,22 @@ const (
 	noGrant   = "nothing is granted"
 )
 
-// TestPowerLoss compares the table of losses of power with the file. With -update it writes the table, and -power takes the
-// results of a folder into the file.
-func TestPowerLoss(t *testing.T) {
-	if *powerRuns != "" {
-		all, err := collectPower(*powerRuns)
-		if err == nil {
-			err = writeTable(powerFile, all)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := readTable[power](powerFile)
+// takePower replaces the file by the results of a folder.
+func takePower(folder string) error {
+	all, err := collectPower(folder)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	for _, p := range all {
-		if _, known := services.Find(p.Service); !known || p.Episodes < p.Counted || p.Counted < p.Violated {
-			t.Errorf("%s has an impossible line: %+v", powerFile, p)
-		}
+	if len(all) == 0 {
+		return noResults(folder)
 	}
-	showBlock(t, "../docs/services.md", powerFile, powerTable(all))
+	return writeTable(powerFile, all)
+}
+
+// powerBlock returns the table of losses of power.
+func powerBlock() (string, error) {
+	all, err := readTable[power](powerFile)
+	return powerTable(all), err
 }
 
 // collectPower reads the results of results/power-loss.sh.

@@ -1,20 +1,12 @@
-// Package results keeps what campaigns measured, and writes it into the tables of the documentation.
-//
-//	cells.csv    one line for each scenario, lock and world: what the runs found
-//	batches.csv  one line for each campaign: which program, machine and seeds measured these cells
-//
-// To measure again and write the tables: make measure FILE=campaigns/libraries.yaml.
-package results
+package main
 
 import (
-	"encoding/csv"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockbench/checker"
@@ -22,147 +14,22 @@ import (
 	"lockbench/internal/report"
 )
 
-// The files of this folder.
-const (
-	cellsFile   = "cells.csv"
-	batchesFile = "batches.csv"
-)
-
-// noPart is the verdict of a lock that cannot take part in a scenario, or that no fault of the scenario concerns.
-const noPart = "none"
-
-// cell is the result of one lock in one scenario and world, over all runs of one campaign.
-type cell struct {
-	World, Scenario, Lock string
-	Verdict, Class        string
-	Violating, Episodes   figure // the violated ones of the episodes that count
-	LostWrites, OutageS   figure
-	Batch                 string
-}
-
-// figure is a number, or nothing: a figure that was not measured is empty and not 0.
-type figure struct {
-	value    float64
-	measured bool
-}
-
-// measuredAs returns a figure that was measured.
-func measuredAs[N int | float64](n N) figure { return figure{float64(n), true} }
-
-func (f figure) n() int { return int(f.value) }
-
-// String returns the number, or an empty text.
-func (f figure) String() string {
-	if !f.measured {
-		return ""
-	}
-	return strconv.FormatFloat(f.value, 'f', -1, 64)
-}
-
-// parseFigure is the reverse of String.
-func parseFigure(text string) (figure, error) {
-	if text == "" {
-		return figure{}, nil
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	return measuredAs(n), err
-}
-
-// plus returns the sum, which is unknown if one of the figures is.
-func (f figure) plus(g figure) figure {
-	if !f.measured || !g.measured {
-		return figure{}
-	}
-	return measuredAs(f.value + g.value)
-}
-
-// atLeast returns the larger figure, or the one that was measured.
-func (f figure) atLeast(g figure) figure {
-	if !f.measured || g.measured && g.value > f.value {
-		return g
-	}
-	return f
-}
-
-// batch is a campaign that measured cells.
-type batch struct {
-	Batch                          string
-	Program, Machine, World, About string
-	Seeds, Begun                   string
-}
-
-// place is what there is one cell for.
-type place struct{ world, scenario, lock string }
-
-func (c cell) place() place { return place{c.World, c.Scenario, c.Lock} }
-
-// readTable reads a CSV file with a header line into structs of the same fields.
-func readTable[T any](file string) ([]T, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	var all []T
-	for n, line := range lines[1:] {
-		var one T
-		v := reflect.ValueOf(&one).Elem()
-		if len(line) != v.NumField() {
-			return nil, fmt.Errorf("%s:%d: %d fields, expected %d", file, n+2, len(line), v.NumField())
-		}
-		for i, text := range line {
-			var err error
-			switch field := v.Field(i).Addr().Interface().(type) {
-			case *figure:
-				*field, err = parseFigure(text)
-			case *int:
-				*field, err = strconv.Atoi(text)
-			case *string:
-				*field = text
-			default:
-				err = fmt.Errorf("a field of type %T cannot be read", field)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", file, n+2, err)
-			}
-		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
-// writeTable writes structs as a CSV file with their fields as the header line.
-func writeTable[T any](file string, all []T) error {
-	f, err := os.Create(file)
+// addCells puts the results of the runs below a folder into the files, each in the place of an earlier one.
+func addCells(folder string) error {
+	cells, err := readTable[cell](cellsFile)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	var header []string
-	row := reflect.TypeFor[T]()
-	for i := range row.NumField() {
-		header = append(header, row.Field(i).Name)
-	}
-	if err := w.Write(header); err != nil {
+	batches, err := readTable[batch](batchesFile)
+	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		var line []string
-		v := reflect.ValueOf(one)
-		for i := range v.NumField() {
-			line = append(line, fmt.Sprint(v.Field(i).Interface()))
-		}
-		if err := w.Write(line); err != nil {
-			return err
-		}
+	newCells, newBatches, err := collect(folder)
+	if err != nil {
+		return err
 	}
-	w.Flush()
-	return w.Error()
+	cells, batches = merge(cells, newCells, batches, newBatches)
+	return errors.Join(writeTable(cellsFile, cells), writeTable(batchesFile, batches))
 }
 
 // runsBelow returns the results of the runs below a folder. A campaign has one run for each seed, as in its table. A run that was

@@ -1,14 +1,129 @@
-package results
+package main
 
 import (
+	"encoding/csv"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"lockbench/internal/campaign"
+	services "lockbench/internal/service/catalog"
+	"lockbench/locks/catalog"
 )
+
+// inTopFolder makes the test run where the program does.
+func inTopFolder(t *testing.T) { t.Chdir("../..") }
+
+// TestPagesAreCurrent: the pages show what was measured.
+func TestPagesAreCurrent(t *testing.T) {
+	inTopFolder(t)
+	for _, b := range blocks() {
+		is, want, err := b.current()
+		if err != nil {
+			t.Error(err)
+		} else if is != want {
+			t.Errorf("%s does not show the results of %s; go run ./internal/docgen writes the table", b.page, b.from)
+		}
+	}
+}
+
+// TestRun writes a table of results that it takes first, and keeps the rest of the page.
+func TestRun(t *testing.T) {
+	inTopFolder(t)
+	top := t.TempDir()
+	if err := os.CopyFS(filepath.Join(top, "results"), os.DirFS("results")); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range blocks() {
+		if err := os.MkdirAll(filepath.Join(top, filepath.Dir(b.page)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(top, b.page), []byte("before\n<!-- measured -->\nold\n<!-- /measured -->\nafter\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(top)
+	doors := filepath.Join(top, "doors")
+	if err := os.Mkdir(doors, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"lock":"redsync","call":"","version":"v9","topologies":[{"topology":"independent","rules":[{"rule":"expiry","result":"kept"}]}]}`
+	if err := os.WriteFile(filepath.Join(doors, "redsync.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"-doors", doors}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/conformance.md")
+	if err != nil || !strings.HasPrefix(string(page), "before\n") || !strings.HasSuffix(string(page), "\nafter\n") || !strings.Contains(string(page), "| `redsync` |  | v9 | independent | 1 |") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	for _, of := range []string{"-collect", "-points", "-doors", "-power", "-sets"} {
+		if err := run([]string{of, filepath.Join(top, "nothing")}); err == nil {
+			t.Errorf("%s takes the results of a folder that does not exist", of)
+		}
+	}
+}
+
+// TestFilesAreSound: the lines of the files are possible.
+func TestFilesAreSound(t *testing.T) {
+	inTopFolder(t)
+	doors, doorsErr := readTable[door](doorsFile)
+	for _, d := range doors {
+		l, known := catalog.Find(d.Lock)
+		if !known || d.Call != "" && !slices.Contains(l.Calls(), d.Call) {
+			t.Errorf("%s has a result of %s/call=%s, which there is not", doorsFile, d.Lock, d.Call)
+		}
+		if d.Kept == 0 {
+			t.Errorf("%s: %s %s kept no rule", doorsFile, d.Lock, d.Call)
+		}
+	}
+	happened, pointsErr := readTable[points](pointsFile)
+	for _, p := range happened {
+		if p.Episodes == 0 || p.Happened > p.Episodes {
+			t.Errorf("%s has an impossible line: %+v", pointsFile, p)
+		}
+	}
+	losses, powerErr := readTable[power](powerFile)
+	for _, p := range losses {
+		if _, known := services.Find(p.Service); !known || p.Episodes < p.Counted || p.Counted < p.Violated {
+			t.Errorf("%s has an impossible line: %+v", powerFile, p)
+		}
+	}
+	file, err := os.Open(setsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	sets, setsErr := csv.NewReader(file).ReadAll()
+	if len(doors) == 0 || len(happened) == 0 || len(losses) == 0 || len(sets) < 2 || !slices.Equal(sets[0], setColumns) {
+		t.Errorf("a file is empty, or has other columns: %v", errors.Join(doorsErr, pointsErr, powerErr, setsErr))
+	}
+}
+
+// TestResultsAreSmall: what was measured stays within 400,000 bytes, so that a clone stays small.
+func TestResultsAreSmall(t *testing.T) {
+	inTopFolder(t)
+	files, err := filepath.Glob("results/*.csv")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	sum := int64(0)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	if sum > 400_000 {
+		t.Errorf("the results have %d bytes", sum)
+	}
+}
 
 // TestCollect adds up three runs of one cell, and leaves out what does not count. A campaign counts one run of a seed.
 func TestCollect(t *testing.T) {
@@ -64,6 +179,7 @@ func TestCollect(t *testing.T) {
 
 // TestUnmeasured: a figure that was not measured is empty in the file and in sums, and a cell that ran has its number of episodes.
 func TestUnmeasured(t *testing.T) {
+	inTopFolder(t)
 	if sum := measuredAs(3).plus(figure{}); sum.measured || sum.String() != "" {
 		t.Errorf("3 and a figure that was not measured are %q", sum)
 	}
@@ -95,6 +211,7 @@ func TestUnmeasured(t *testing.T) {
 
 // TestBatchesAreOfOneCommit: a batch names the commit that measured it, and not a changed source.
 func TestBatchesAreOfOneCommit(t *testing.T) {
+	inTopFolder(t)
 	batches, err := readTable[batch](batchesFile)
 	if err != nil {
 		t.Fatal(err)

@@ -1,13 +1,11 @@
-package results
+package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
 	"lockbench/locks"
 	"lockbench/locks/catalog"
@@ -16,9 +14,7 @@ import (
 )
 
 // pointsFile says in how many episodes the point of a scenario happened, for each lock and world.
-const pointsFile = "points.csv"
-
-var pointRuns = flag.String("points", "", "first take the points of the runs below this `folder`, which must be absolute")
+const pointsFile = "results/points.csv"
 
 // points is how often the point of a scenario happened for one lock.
 type points struct {
@@ -26,22 +22,16 @@ type points struct {
 	Happened, Episodes    int
 }
 
-// TestPoints compares the table of points with the file. With -update it writes the table.
-func TestPoints(t *testing.T) {
-	if *pointRuns != "" {
-		all, err := collectPoints(*pointRuns)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writeTable(pointsFile, all); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := readTable[points](pointsFile)
+// takePoints replaces the file by the points of the runs below a folder.
+func takePoints(folder string) error {
+	all, err := collectPoints(folder)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	showBlock(t, "../docs/reference/points.md", pointsFile, pointsTable(t, all))
+	if len(all) == 0 {
+		return noResults(folder)
+	}
+	return writeTable(pointsFile, all)
 }
 
 // collectPoints adds up the episodes of the runs below a folder. Controls and n/a locks are left out.
@@ -74,8 +64,12 @@ func collectPoints(folder string) ([]points, error) {
 	return all, nil
 }
 
-// pointsTable has a row for each scenario: its point, the locks that fail there, and how often the point happened.
-func pointsTable(t *testing.T, all []points) string {
+// pointsBlock has a row for each scenario: its point, the locks that fail there, and how often the point happened.
+func pointsBlock() (string, error) {
+	all, err := readTable[points](pointsFile)
+	if err != nil {
+		return "", err
+	}
 	kinds := map[string]bool{}
 	sums := map[[2]string]points{} // by scenario and kind
 	for _, p := range all {
@@ -86,21 +80,13 @@ func pointsTable(t *testing.T, all []points) string {
 		sums[[2]string{p.Scenario, kind}] = sum
 	}
 	columns := slices.Sorted(maps.Keys(kinds))
-	if len(sums) == 0 {
-		t.Fatalf("%s has no rows", pointsFile)
-	}
-	for at, sum := range sums {
-		if sum.Episodes == 0 {
-			t.Errorf("%s has no episode of %s with %s", pointsFile, at[0], at[1])
-		}
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| scenario | point | fails without the property | %s |\n", strings.Join(columns, " | "))
 	b.WriteString(strings.Repeat("| --- ", 3+len(columns)) + "|\n")
 	for _, name := range scenarios.Names() {
 		s, err := scenarios.Load(name)
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |", name, s.Point, failing(s))
 		for _, kind := range columns {
@@ -115,7 +101,7 @@ func pointsTable(t *testing.T, all []points) string {
 		}
 		b.WriteString("\n")
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // alsoFails are mutants that fail in a scenario that is not theirs.

@@ -1,15 +1,11 @@
-package results
+package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/stats"
@@ -18,65 +14,15 @@ import (
 	"lockbench/scenarios"
 )
 
-var (
-	update = flag.Bool("update", false, "write the tables into the pages")
-	from   = flag.String("collect", "", "first take the results of the runs below this `folder`, which must be absolute")
-)
-
-// TestTables compares the tables in the pages with the results in this folder. With -update it writes them.
-func TestTables(t *testing.T) {
-	cells, err := readTable[cell](cellsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batches, err := readTable[batch](batchesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *from != "" {
-		newCells, newBatches, err := collect(*from)
+// cellsBlock returns what a page shows of the cells.
+func cellsBlock(write func([]cell, []batch) string) func() (string, error) {
+	return func() (string, error) {
+		cells, err := readTable[cell](cellsFile)
 		if err != nil {
-			t.Fatal(err)
+			return "", err
 		}
-		cells, batches = merge(cells, newCells, batches, newBatches)
-		if err := writeTable(cellsFile, cells); err != nil {
-			t.Fatal(err)
-		}
-		if err := writeTable(batchesFile, batches); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%d cells of %d batches were collected", len(newCells), len(newBatches))
-	}
-	for page, write := range map[string]func([]cell, []batch) string{
-		"README": readme, "docs/locks": locksPage, "docs/libraries": librariesPage, "docs/one-plan": servicesPage,
-	} {
-		t.Run(page, func(t *testing.T) {
-			showBlock(t, filepath.Join("..", page+".md"), cellsFile, write(cells, batches))
-		})
-	}
-}
-
-// showBlock compares the measured block of a page with what a file of this folder gives. With -update it writes the block.
-func showBlock(t *testing.T, page, from, block string) {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
-	before, rest, found := strings.Cut(string(text), begin)
-	old, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no %s ... %s", page, strings.TrimSpace(begin), end)
-	}
-	switch {
-	case block == old:
-	case !*update:
-		t.Errorf("%s does not show the results of %s; go test ./results -update writes the table", page, from)
-	default:
-		if err := os.WriteFile(page, []byte(before+begin+block+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		batches, err := readTable[batch](batchesFile)
+		return write(cells, batches), err
 	}
 }
 

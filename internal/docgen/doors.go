@@ -1,24 +1,20 @@
-package results
+package main
 
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"lockbench/locks/catalog"
 )
 
 // doorsFile says which rules of the conformance suite each call of each library kept and broke.
-const doorsFile = "doors.csv"
-
-var doorRuns = flag.String("doors", "", "first take the results of results/doors.sh in this `folder`, which must be absolute")
+const doorsFile = "results/doors.csv"
 
 // door is the result of the suite for one call of a library on one topology. Broken and Undecided are names of rules.
 type door struct {
@@ -27,27 +23,10 @@ type door struct {
 	Broken, Undecided             string
 }
 
-// TestDoors compares the table of calls with the file. With -update it writes the table, and -doors adds results to the file.
-func TestDoors(t *testing.T) {
-	if *doorRuns != "" {
-		if err := addDoors(*doorRuns); err != nil {
-			t.Fatal(err)
-		}
-	}
+// doorsBlock returns the table of calls.
+func doorsBlock() (string, error) {
 	all, err := readTable[door](doorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range all {
-		l, known := catalog.Find(d.Lock)
-		if !known || d.Call != "" && !slices.Contains(l.Calls(), d.Call) {
-			t.Errorf("%s has a result of %s/call=%s, which there is not", doorsFile, d.Lock, d.Call)
-		}
-		if d.Kept == 0 {
-			t.Errorf("%s: %s %s kept no rule", doorsFile, d.Lock, d.Call)
-		}
-	}
-	showBlock(t, "../docs/conformance.md", doorsFile, doorsTable(all))
+	return doorsTable(all), err
 }
 
 // addDoors puts the results of a folder into the file, each in the place of an earlier one.
@@ -59,6 +38,9 @@ func addDoors(folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return err
+	}
+	if len(files) == 0 {
+		return noResults(folder)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

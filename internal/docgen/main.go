@@ -1,0 +1,87 @@
+// Docgen writes the measured tables of the documentation from the files in results/. Run it in the top folder:
+//
+//	go run ./internal/docgen                  write the tables
+//	go run ./internal/docgen -collect FOLDER  first take the results of the runs below a folder: make measure does so
+//	go run ./internal/docgen -points FOLDER   first take how often the points of scenarios happened in these runs
+//	go run ./internal/docgen -doors FOLDER    first take the results of results/doors.sh
+//	go run ./internal/docgen -power FOLDER    first take the results of results/power-loss.sh
+//	go run ./internal/docgen -sets FOLDER     first take the results of explore --faults, NAME.json for each lock and workload
+//
+// A test of this package fails if a page does not show what results/ has.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// block is the measured part of a page.
+type block struct {
+	page, from string
+	text       func() (string, error)
+}
+
+func blocks() []block {
+	return []block{
+		{"README.md", cellsFile, cellsBlock(readme)},
+		{"docs/locks.md", cellsFile, cellsBlock(locksPage)},
+		{"docs/libraries.md", cellsFile, cellsBlock(librariesPage)},
+		{"docs/one-plan.md", cellsFile, cellsBlock(servicesPage)},
+		{"docs/conformance.md", doorsFile, doorsBlock},
+		{"docs/reference/points.md", pointsFile, pointsBlock},
+		{"docs/services.md", powerFile, powerBlock},
+	}
+}
+
+// current returns a page, and the page as it should be.
+func (b block) current() (is, want string, err error) {
+	text, err := os.ReadFile(b.page)
+	if err != nil {
+		return "", "", err
+	}
+	measured, err := b.text()
+	if err != nil {
+		return "", "", fmt.Errorf("make the table of %s: %w", b.page, err)
+	}
+	const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return "", "", fmt.Errorf("%s has no %s ... %s", b.page, strings.TrimSpace(begin), end)
+	}
+	return string(text), before + begin + measured + end + after, nil
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+// noResults is the error for a folder without results. The file of results stays as it is.
+func noResults(folder string) error { return fmt.Errorf("there are no results in %s", folder) }
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("docgen", flag.ContinueOnError)
+	for name, take := range map[string]func(folder string) error{
+		"collect": addCells, "points": takePoints, "doors": addDoors, "power": takePower, "sets": takeSets,
+	} {
+		flags.Func(name, "first take the results in this `folder`", take)
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	for _, b := range blocks() {
+		is, want, err := b.current()
+		if err == nil && is != want {
+			err = os.WriteFile(b.page, []byte(want), 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
