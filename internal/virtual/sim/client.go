@@ -118,7 +118,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 			return nil, err
 		}
 	}
-	if err := c.take(s.ID); err != nil {
+	if err := c.clients.take(s.ID); err != nil {
 		return nil, err
 	}
 	// One after the other: other clients would continue in the instant in which this one begins, and while libraries
@@ -136,9 +136,7 @@ func (c *cluster) open(ctx context.Context, s world.ClientSpec) (world.Client, e
 			return nil, err
 		}
 	}
-	c.mu.Lock()
-	c.clients[s.ID] = m
-	c.mu.Unlock()
+	c.clients.put(s.ID, m)
 	_, err := m.Conn().Hello(ctx)
 	if err == nil {
 		err = m.Conn().Open(ctx, r)
@@ -162,17 +160,6 @@ func (c *cluster) opener(s world.ClientSpec) (locks.Opener, error) {
 		return nil, world.Unsupported{Why: err}
 	}
 	return opener, err
-}
-
-// take reserves a number for a client.
-func (c *cluster) take(id int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, used := c.clients[id]; used {
-		return errors.New("this number was used before, and the links of two clients would be one")
-	}
-	c.clients[id] = nil
-	return nil
 }
 
 // startGoroutines starts a client without its own program.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +61,7 @@ func clientDrift(s world.Spec) error {
 }
 
 func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) error {
-	cl, err := c.opened(id)
+	cl, err := c.clients.opened(id)
 	if err != nil {
 		return err
 	}
@@ -71,19 +70,9 @@ func (c *cluster) ShiftClientClock(id int, by time.Duration, drift float64) erro
 }
 
 func (c *cluster) ClientClockOffset(id int) (time.Duration, error) {
-	cl, err := c.opened(id)
+	cl, err := c.clients.opened(id)
 	if err != nil {
 		return 0, err
 	}
 	return cl.clockOffset(), nil
-}
-
-func (c *cluster) opened(id int) (member, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	cl := c.clients[id]
-	if cl == nil {
-		return nil, fmt.Errorf("there is no client %d", id)
-	}
-	return cl, nil
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,20 +17,20 @@ var _ world.Cluster = (*cluster)(nil)
 // cluster is one running lock service and its clients.
 type cluster struct {
 	Service
-	world *World
-	net   *network
-	nodes []*node
-	done  chan struct{} // closed when the cluster ends
-	loops sync.WaitGroup
-	turns turns // of WASM clients
+	world   *World
+	net     *network
+	nodes   []*node
+	done    chan struct{} // closed when the cluster ends
+	loops   sync.WaitGroup
+	turns   turns // of WASM clients
+	clients members
 
 	// mu is taken before the network's, after any of a server's, and never held during a wait.
-	mu      sync.Mutex
-	clients map[int]member
-	addrs   map[string]int       // of nodes, by their index
-	ways    map[world.Link]*lane // messages between nodes
-	faulty  error                // a request that the simulation does not support
-	giveUp  func(error)          // ends the run
+	mu     sync.Mutex
+	addrs  map[string]int       // of nodes, by their index
+	ways   map[world.Link]*lane // messages between nodes
+	faulty error                // a request that the simulation does not support
+	giveUp func(error)          // ends the run
 }
 
 func (w *World) newCluster(s world.Spec) (*cluster, error) {
@@ -43,7 +40,7 @@ func (w *World) newCluster(s world.Spec) (*cluster, error) {
 	}
 	c := &cluster{
 		world: w, net: newNetwork(s.Seed, w.options.Latency, &w.moved),
-		done: make(chan struct{}), turns: turns{ready: make(chan struct{}, 1)}, clients: map[int]member{}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
+		done: make(chan struct{}), turns: turns{ready: make(chan struct{}, 1)}, clients: members{all: map[int]member{}}, addrs: map[string]int{}, ways: map[world.Link]*lane{},
 	}
 	c.net.purpose = model.Purpose
 	if s.Service != nil { // else there are no servers
@@ -76,33 +73,13 @@ func (c *cluster) start() {
 		n.boot(false)
 	}
 	for _, n := range c.nodes {
-		c.tick(n)
+		n.tick()
 	}
 	c.loops.Go(func() { c.turns.run(c) })
 	// As in the real worlds, clients see only a cluster that is formed.
 	for limit := 0; limit < 1000 && c.Healthy(context.Background()) != nil; limit++ {
 		time.Sleep(10 * time.Millisecond)
 	}
-}
-
-// tick runs the periodic work of a node in its own instants.
-func (c *cluster) tick(n *node) {
-	least, most := n.server.Ticks()
-	if most == 0 {
-		return
-	}
-	chance := c.chance("every/" + n.Name)
-	next := func() time.Time {
-		at := time.Now().Add(least + time.Duration(chance.Int64N(int64(most-least)+1)))
-		return class(classNodes + n.index).next(at)
-	}
-	c.loops.Go(func() {
-		for c.sleepUntil(next()) {
-			if n.running() {
-				n.server.Tick()
-			}
-		}
-	})
 }
 
 // sleepUntil waits until a time. It returns false if the cluster ends first.
@@ -117,15 +94,7 @@ func (c *cluster) sleepUntil(at time.Time) bool {
 
 // stop ends the cluster.
 func (c *cluster) stop() error {
-	c.mu.Lock()
-	clients := maps.Clone(c.clients)
-	c.mu.Unlock()
-	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(clients)) {
-		if cl := clients[id]; cl != nil {
-			errs = append(errs, cl.end())
-		}
-	}
+	errs := c.clients.end()
 	close(c.done)
 	c.loops.Wait()
 	c.net.stop()
@@ -166,28 +135,6 @@ func (c *cluster) at(addr string) (*node, error) {
 		return nil, fmt.Errorf("no node has the address %s in this simulation", addr)
 	}
 	return c.nodes[i], nil
-}
-
-// way returns the lane from one node to another.
-func (c *cluster) way(from, to *node) *lane {
-	link := world.Link{From: from.Name, To: to.Name}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.ways[link]
-	if l == nil {
-		l = c.net.newLane(link, "way/"+link.String(), class(classWays+from.index*nodesMax+to.index), 1, func(p parcel) {
-			if to.alive() {
-				to.server.Hear(from.index, p.talk)
-			}
-		})
-		c.ways[link] = l
-	}
-	return l
-}
-
-// chance returns the source of randomness of one decision, by its name.
-func (c *cluster) chance(what string) *rand.Rand {
-	return rand.New(rand.NewPCG(c.net.seed, hash(what)))
 }
 
 func tcpAddr(addr string) *net.TCPAddr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)) }

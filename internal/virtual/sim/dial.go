@@ -63,14 +63,14 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 			// which its goroutines happened to run.
 			return nil, errNoDirectory
 		}
-		return c.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, n, addr), nil
+		return n.connect(slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}, addr), nil
 	}
 	// A dial ends in its own instant. If several dials hang at a cut link, all of them continue when
 	// the cut ends, and the first one decides which connection its pool takes next. Also, a
 	// lookout that finds the server back makes its pool dial again in the instant in which the pool
 	// may be used.
 	at := slot{client: cl.name, node: n.Name, purpose: c.net.purposeOfDial()}
-	own := c.attempt(at, n)
+	own := n.attempt(at)
 	for {
 		if cl.isDead() { // at once: a kill waits for the end of the client
 			return fail(net.ErrClosed)
@@ -91,7 +91,7 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case stopped == nil && open && !n.alive():
 			return fail(errRefused)
 		case stopped == nil && open:
-			return c.connect(at, n, addr), nil
+			return n.connect(at, addr), nil
 		case at.purpose == Subscription:
 			return fail(errUnreachable)
 		case stopped != nil:
@@ -149,20 +149,22 @@ func (n *network) purposeOfDial() Purpose {
 var errNoDirectory = &net.OpError{Op: "dial", Net: "tcp", Err: errUnreachable}
 
 // attempt numbers a dial and gives it a class.
-func (c *cluster) attempt(at slot, n *node) class {
-	c.net.mu.Lock()
-	defer c.net.mu.Unlock()
+func (n *node) attempt(at slot) class {
+	net := n.cluster.net
+	net.mu.Lock()
+	defer net.mu.Unlock()
 	// Lookouts have the odd classes, so that they never meet other dials.
-	c.net.attempts[at]++
-	number := 2 * c.net.attempts[at] % attemptsMax
+	net.attempts[at]++
+	number := 2 * net.attempts[at] % attemptsMax
 	if at.purpose == Lookout {
 		number++
 	}
-	return c.classesOf(at.client, n) + class(attemptsAt+number)
+	return n.classesOf(at.client) + class(attemptsAt+number)
 }
 
-// connect makes the connection and gives the node its end.
-func (c *cluster) connect(at slot, n *node, addr string) *conn {
+// connect makes a connection to the node and gives the node its end.
+func (n *node) connect(at slot, addr string) *conn {
+	c := n.cluster
 	client := at.client
 	link := world.Link{From: client, To: n.Name}
 	c.net.mu.Lock()
@@ -175,7 +177,7 @@ func (c *cluster) connect(at slot, n *node, addr string) *conn {
 	c.net.mu.Unlock()
 
 	p := &pair{net: c.net, at: at, server: n}
-	first := c.classesOf(client, n)
+	first := n.classesOf(client)
 	late := first + deadlinesAt + class(2*at.n)
 	for _, before := range places[:at.purpose] {
 		late += class(2 * before)
@@ -231,9 +233,9 @@ func (n *network) count(client, request string) {
 	counts[request]++
 }
 
-// classesOf returns the first of the classes of a client's connections to a node.
-func (c *cluster) classesOf(client string, n *node) class {
+// classesOf returns the first of the classes of a client's connections to the node.
+func (n *node) classesOf(client string) class {
 	id, _ := history.ParseParty(client).Client() // only clients dial
 	room := (classEnd - classConnections) / classesEach
-	return class(classConnections + classesEach*((int(id)*len(c.nodes)+n.index)%room))
+	return class(classConnections + classesEach*((int(id)*len(n.cluster.nodes)+n.index)%room))
 }

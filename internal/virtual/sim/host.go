@@ -29,7 +29,7 @@ func (h *Host) Move(addr string, server int) {
 
 // Send sends a message to another server. The caller may hold its own mutex.
 func (h *Host) Send(from, to int, what any) {
-	h.cluster.way(h.cluster.nodes[from], h.cluster.nodes[to]).send(parcel{talk: what})
+	h.cluster.nodes[from].way(h.cluster.nodes[to]).send(parcel{talk: what})
 }
 
 // Alive reports whether a server's process exists, stopped or not.
@@ -79,7 +79,7 @@ func (h *Host) After(server int, d time.Duration, do func()) {
 func (h *Host) Done() <-chan struct{} { return h.cluster.done }
 
 // Chance returns the source of randomness of one decision, by its name.
-func (h *Host) Chance(what string) *rand.Rand { return h.cluster.chance(what) }
+func (h *Host) Chance(what string) *rand.Rand { return h.cluster.net.chance(what) }
 
 // Fault ends the run as unusable, because the simulated server handles a request differently from a
 // real one.

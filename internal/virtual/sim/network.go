@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -189,4 +190,9 @@ func (n *network) stop() {
 	for _, p := range n.pairsWith(func(slot) bool { return true }) {
 		p.breakOff()
 	}
+}
+
+// chance returns the source of randomness of one decision, by its name.
+func (n *network) chance(what string) *rand.Rand {
+	return rand.New(rand.NewPCG(n.seed, hash(what)))
 }

@@ -3,8 +3,10 @@ package sim
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"lockbench/internal/service"
+	"lockbench/internal/world"
 )
 
 // node is one server in the network.
@@ -51,4 +53,43 @@ func (n *node) hangUp(purposes []Purpose) int {
 		p.crash()
 	}
 	return len(all)
+}
+
+// tick runs the periodic work of the node in its own instants.
+func (n *node) tick() {
+	c := n.cluster
+	least, most := n.server.Ticks()
+	if most == 0 {
+		return
+	}
+	chance := c.net.chance("every/" + n.Name)
+	next := func() time.Time {
+		at := time.Now().Add(least + time.Duration(chance.Int64N(int64(most-least)+1)))
+		return class(classNodes + n.index).next(at)
+	}
+	c.loops.Go(func() {
+		for c.sleepUntil(next()) {
+			if n.running() {
+				n.server.Tick()
+			}
+		}
+	})
+}
+
+// way returns the lane to another node.
+func (n *node) way(to *node) *lane {
+	c := n.cluster
+	link := world.Link{From: n.Name, To: to.Name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.ways[link]
+	if l == nil {
+		l = c.net.newLane(link, "way/"+link.String(), class(classWays+n.index*nodesMax+to.index), 1, func(p parcel) {
+			if to.alive() {
+				to.server.Hear(n.index, p.talk)
+			}
+		})
+		c.ways[link] = l
+	}
+	return l
 }

@@ -37,13 +37,13 @@ func (m *module) Dial(addr string) wasm.Socket {
 		return s
 	}
 	m.dials++
-	chance := c.chance(fmt.Sprintf("dial/%s/%d", m.name, m.dials))
+	chance := c.net.chance(fmt.Sprintf("dial/%s/%d", m.name, m.dials))
 	trip := 2 * c.net.latency.Base
 	if spread := c.net.latency.Spread; spread > 0 {
 		trip += time.Duration(chance.Int64N(2 * int64(spread)))
 	}
 	s.at = slot{client: m.name, node: n.Name, purpose: Operation}
-	own := c.attempt(s.at, n)
+	own := n.attempt(s.at)
 	s.due = own.next(time.Now().Add(trip))
 	c.loops.Go(func() { s.watch(own) })
 	return s
@@ -94,7 +94,7 @@ func (s *socket) advance() error {
 	case !n.alive():
 		return s.fail(syscall.ECONNREFUSED)
 	default:
-		s.conn = c.connect(s.at, n, s.addr)
+		s.conn = n.connect(s.at, s.addr)
 		s.conn.answers = nil
 		s.conn.listener = s.module.wake
 		close(s.settled)
