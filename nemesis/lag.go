@@ -20,7 +20,7 @@ var lagEntry = Entry{
 	Name: "lag", About: "delay all that travels on links", Link: true,
 	Keys: []Key{
 		{Name: "by", Takes: TakesDuration, Needed: true, About: "how late everything arrives"},
-		{Name: "jitter", Takes: TakesDuration, About: "give or take so much, drawn for each message"},
+		{Name: "jitter", Takes: TakesDuration, About: "random deviation from the delay, drawn for each message"},
 	},
 	New: newLag,
 	Try: Step{Target: "master -> clients", For: oneSecond, Options: map[string]string{"by": "500ms"}},

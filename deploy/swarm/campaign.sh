@@ -1,10 +1,10 @@
 #!/bin/sh
-# A campaign as a job of Docker Swarm, each task of which is one shard:
+# This script starts a campaign as a job of Docker Swarm. Each task runs one shard:
 #
 #   SHARDS=8 CAMPAIGN=/shared/nightly.yaml RESULTS=/shared/results deploy/swarm/campaign.sh
 #
-# All nodes have the image lockbench and see the file and the folder, and the image's user may write there.
-# A task that died is started again, and continues where it was.
+# All nodes need the image lockbench and the file, and the user of the image must be able to write to the folder.
+# Swarm starts a task that died again, and its shard continues where it stopped.
 set -eu
 exec docker service create --detach --quiet --no-resolve-image --name "${NAME:-lockbench-campaign}" \
 	--mode replicated-job --replicas "$SHARDS" --restart-condition on-failure --restart-max-attempts 3 \

@@ -37,8 +37,8 @@ type Header struct {
 // Bounds are the minimal events of a run, which the check harness verifies. Without bounds it
 // verifies only the form of the history.
 type Bounds struct {
-	GrantsBefore int `json:"grants_before,omitempty"`   // at least so many grants before the first fault begins
-	GrantsAfter  int `json:"grants_after,omitempty"`    // at least so many grants after the last heal
+	GrantsBefore int `json:"grants_before,omitempty"`   // the minimum number of grants before the first fault begins
+	GrantsAfter  int `json:"grants_after,omitempty"`    // the minimum number of grants after the last heal
 	Attempts     int `json:"attempts_during,omitempty"` // at least so many attempts during faults
 	// Bites is at least so many steps that take effect, in all episodes together.
 	Bites int `json:"bites,omitempty"`
