@@ -1,6 +1,5 @@
 // A lock by SET NX PX with a token on one master of Redis. Replace this file by your lock.
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { performance } from "node:perf_hooks";
 import Redis from "ioredis";
 
@@ -19,7 +18,7 @@ export async function open(store) {
   if (!address) return undefined;
   const redis = new Redis({ ...address(), ...sentOnce });
   redis.on("error", (error) => console.error(error.message));
-  await once(redis, "ready");
+  await new Promise((resolve) => redis.once("ready", resolve)); // it tries again after an error, and lockbench limits the time
   return { attempt: (key) => new Attempt(redis, key) };
 }
 

@@ -81,13 +81,20 @@ public final class Guest {
     }
 
     /** open connects to one master, directly or through its sentinels. Other topologies are unsupported. */
-    private static MyLock open(JsonObject store) {
+    private static MyLock open(JsonObject store) throws InterruptedException {
         switch (text(store, "topology")) {
             case "single":
             case "replicated":
                 return MyLock.single(addresses(store, "nodes").get(0));
             case "sentinel":
-                return MyLock.sentinel(text(store, "master_name"), addresses(store, "sentinels"));
+                for (; ; ) {
+                    try {
+                        return MyLock.sentinel(text(store, "master_name"), addresses(store, "sentinels"));
+                    } catch (RuntimeException e) { // lockbench limits the time
+                        System.err.println(e);
+                        Thread.sleep(100);
+                    }
+                }
             default:
                 return null;
         }
