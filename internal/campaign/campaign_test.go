@@ -455,6 +455,14 @@ func TestRepeatsWhatTheHarnessFailedIn(t *testing.T) {
 	if folders := folders(t, c.Dir); len(folders) != 6 {
 		t.Errorf("%d folders are left, want those that failed as well", len(folders))
 	}
+	// A later failure does not replace a run that was done.
+	broken = true
+	if err := w.Worlds["sim"].Do(t.Context(), Run{Job: Job{Scenario: "a"}, Seed: 8}, filepath.Join(c.Dir, "sim")); err != nil {
+		t.Fatal(err)
+	}
+	if table := written(t, c); table.ExitCode() != report.ExitExpected {
+		t.Errorf("a run that was done and failed later ends with %d", table.ExitCode())
+	}
 }
 
 // A failed run is reported and not repeated forever, and the other runs are done.

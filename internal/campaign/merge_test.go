@@ -52,6 +52,32 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// A rate is judged over all seeds, so not in a shard.
+func TestRatesAreJudgedAfterTheMerge(t *testing.T) {
+	var dirs []string
+	for i := 1; i <= 2; i++ {
+		set := Settings{Seed: 7, Seeds: "6", Shard: shard.Shard{I: i, N: 2}, Started: time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)}
+		worlds, err := plan("failover").In([]string{"sim"}, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Create(t.TempDir(), set, worlds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stage{change: func(_, _ string, _ uint64, r *report.Result) { r.Locks[3] = seen("bad", episodes) }}
+		part, err := s.run(t, c.Dir, 0)
+		if err != nil || len(part.Rows[0].Rates) > 0 || part.ExitCode() != report.ExitExpected {
+			t.Errorf("shard %d: rates %q, exit %d, %v", i, part.Rows[0].Rates, part.ExitCode(), err)
+		}
+		dirs = append(dirs, c.Dir)
+	}
+	sum, _, err := Merge(filepath.Join(t.TempDir(), "all"), dirs)
+	if err != nil || len(sum.Rows[0].Rates) != 1 || sum.ExitCode() != report.ExitUnexpected {
+		t.Errorf("merged: %v", err)
+	}
+}
+
 func TestMergeRefuses(t *testing.T) {
 	one := part(t, 1, "a machine", "")
 	other, err := Create(t.TempDir(), Settings{Seed: 8, Shard: shard.Shard{I: 2, N: 2}, Started: time.Now()}, nil)

@@ -35,7 +35,7 @@ func spread(t *testing.T, dir string, s shard.Shard) (*Campaign, Work, *[]string
 	return c, Work{Worlds: map[string]Runner{"sim": {Do: do}, "local": {Do: do}}}, &done
 }
 
-// For any number of shards, each run is in exactly one.
+// For any number of shards, each run is in exactly one, and none has more than its share.
 func TestSpread(t *testing.T) {
 	whole, work, wanted := spread(t, t.TempDir(), shard.Shard{})
 	table := mustRun(t, whole, work)
@@ -50,6 +50,9 @@ func TestSpread(t *testing.T) {
 			part := mustRun(t, c, work)
 			if code := part.ShardExitCode(); code != report.ExitExpected || !part.Done() {
 				t.Errorf("part %d of %d: exit code %d", i, n, code)
+			}
+			if share := (len(*wanted) + n - 1) / n; len(*done) > share {
+				t.Errorf("part %d of %d did %d runs, more than its share of %d", i, n, len(*done), share)
 			}
 			all = append(all, *done...)
 		}
