@@ -112,21 +112,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 var how = []string{"resume", "budget", "parallel", "server", "image", "offline"}
 
 func (f *matrixFlags) run(c *cobra.Command) error {
-	var m *campaign.Campaign
-	var err error
-	command := "" // repeats the matrix
-	if f.resume != "" {
-		m, err = f.open(c)
-	} else {
-		if f.file != "" {
-			command = again(c, nil) // before the file sets flags
-			if err := f.readFile(c); err != nil {
-				return err
-			}
-		}
-		m = &campaign.Campaign{}
-		m.Settings, err = f.settings(c)
-	}
+	m, err := f.begin(c)
 	if err != nil {
 		return err
 	}
@@ -163,22 +149,11 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	where := strings.Join(mapped(planned, worldName), ",")
-	if f.resume == "" {
-		if f.file != "" {
-			m.Again = command
-			name := strings.TrimSuffix(filepath.Base(f.file), filepath.Ext(f.file))
-			m, err = campaign.OpenOrCreate(f.out, name, m.Settings, planned)
-		} else {
-			m.Again = again(c, nil, put{"worlds", where}, put{"seed", strconv.FormatUint(f.seed, 10)})
-			m, err = campaign.Create(f.out, m.Settings, planned)
-		}
-		if err != nil {
-			return err
-		}
+	if m, err = f.create(c, m, planned); err != nil {
+		return err
 	}
 	say := sayTo(c.OutOrStdout())
-	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), strings.ReplaceAll(where, ",", ", "))
+	line := fmt.Sprintf("matrix   seed %d · %s · world %s", m.Seed, report.Plural(len(chosen), "scenario"), strings.Join(mapped(planned, worldName), ", "))
 	if len(planned) == 1 {
 		line += ", " + planned[0].About
 	}
@@ -191,6 +166,44 @@ func (f *matrixFlags) run(c *cobra.Command) error {
 	if m.Shard.N == 0 || failed != nil {
 		return endCampaign(c, t, failed)
 	}
+	return endShard(c, t)
+}
+
+// begin returns the matrix to continue, or a new one with the settings of the flags and of the file.
+func (f *matrixFlags) begin(c *cobra.Command) (m *campaign.Campaign, err error) {
+	if f.resume != "" {
+		return f.open(c)
+	}
+	m = &campaign.Campaign{}
+	command := ""
+	if f.file != "" {
+		command = again(c, nil) // before the file sets flags
+		if err := f.readFile(c); err != nil {
+			return nil, err
+		}
+	}
+	m.Settings, err = f.settings(c)
+	m.Again = command
+	return m, err
+}
+
+// create makes the folder of a new matrix. That of a file may exist, and is continued.
+func (f *matrixFlags) create(c *cobra.Command, m *campaign.Campaign, planned []campaign.World) (*campaign.Campaign, error) {
+	switch {
+	case f.resume != "":
+		return m, nil
+	case f.file != "":
+		name := strings.TrimSuffix(filepath.Base(f.file), filepath.Ext(f.file))
+		return campaign.OpenOrCreate(f.out, name, m.Settings, planned)
+	}
+	worlds := strings.Join(mapped(planned, worldName), ",")
+	m.Again = again(c, nil, put{"worlds", worlds}, put{"seed", strconv.FormatUint(f.seed, 10)})
+	return campaign.Create(f.out, m.Settings, planned)
+}
+
+// endShard prints how much of a shard was done.
+func endShard(c *cobra.Command, t *campaign.Table) error {
+	say := sayTo(c.OutOrStdout())
 	say(t.Counts())
 	code := t.ShardExitCode()
 	if code == report.ExitExpected {
