@@ -17,7 +17,7 @@ import (
 type Lock struct {
 	ID, Name, Key    string
 	Word, Class      string
-	Mark             string
+	Unexpected       bool // a verdict that the scenario does not expect, or a failure of the harness
 	Control          bool
 	Folded           bool
 	Sentence         string
@@ -39,12 +39,14 @@ type Lock struct {
 // draw makes the part of a lock. soFar says that the history is still being written.
 func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	v := Lock{
-		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Outcome().Look().Color, Word: l.Word(), Class: l.Class.String(), Mark: l.Mark(),
+		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Outcome().Look().Color, Word: l.Word(), Class: l.Class.String(),
 		Control: l.Control(), Folded: l.Calm() || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l),
 	}
+	code := l.ExitCode()
+	v.Unexpected = code == report.ExitUnexpected || code == report.ExitHarness
 	if soFar {
-		v.Mark, v.Remark = "", "starting"
+		v.Unexpected, v.Remark = false, "starting"
 		if l.Verdict != checker.Violated {
 			v.Key, v.Word, v.Sentence = report.Untested.Look().Color, notYet, "Nothing was found so far."
 		}

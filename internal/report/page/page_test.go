@@ -352,3 +352,23 @@ func TestWriteWithoutAResult(t *testing.T) {
 
 // Failover returns the bug of these tests for tests of other pages.
 func Failover() []history.Event { return failover(0) }
+
+// The badge of a lock is about the expectation. A lock that is undecided or still runs has none.
+func TestUnexpectedBadge(t *testing.T) {
+	for _, c := range []struct {
+		lock  report.Lock
+		soFar bool
+		want  bool
+	}{
+		{lock: report.Lock{Verdict: checker.Violated}, want: true},
+		{lock: report.Lock{Verdict: checker.Violated}, soFar: true},
+		{lock: report.Lock{Verdict: checker.Violated, AsExpected: true}},
+		{lock: report.Lock{Verdict: checker.Valid, Error: "no server"}, want: true},
+		{lock: report.Lock{Verdict: checker.Unknown}},
+		{lock: report.Lock{Verdict: checker.Unknown, Unsupported: "not here", Named: true}},
+	} {
+		if got := draw(&c.lock, nil, 1, c.soFar).Unexpected; got != c.want {
+			t.Errorf("%+v, so far %t: %t", c.lock, c.soFar, got)
+		}
+	}
+}
