@@ -203,6 +203,11 @@ func Read(dir string) (*Campaign, error) {
 	case c.Campaign != Schema:
 		return nil, fmt.Errorf("read %s: it has schema %d and this lockbench reads schemas 1 and %d; read it with the lockbench that wrote it", name, c.Campaign, Schema)
 	}
+	for _, w := range c.Worlds {
+		if w.World != report.FolderName(w.World) {
+			return nil, fmt.Errorf("read %s: no world is named %q, which is not the name of a folder", name, w.World)
+		}
+	}
 	return c, nil
 }
 

@@ -273,6 +273,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{File, `{"campaign":3}`, "schema 3"},
+		{File, `{"campaign":2,"worlds":[{"world":"../sim"}]}`, `no world is named "../sim"`},
 		{"other.json", ``, "name the folder of a matrix"},
 	} {
 		dir := t.TempDir()
