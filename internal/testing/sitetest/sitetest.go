@@ -19,6 +19,7 @@ import (
 	"lockbench/internal/service"
 	"lockbench/internal/testing/hooktest"
 	"lockbench/internal/world"
+	"lockbench/internal/world/cluster"
 	"lockbench/internal/world/external"
 	"lockbench/internal/world/local"
 	"lockbench/locks"
@@ -87,9 +88,7 @@ func New(t testing.TB, s *service.Service, topology locks.Topology, program stri
 
 // Dial connects to a server.
 func (s *Site) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return s.Cluster.(interface {
-		Dial(context.Context, string) (net.Conn, error)
-	}).Dial(ctx, node)
+	return s.Cluster.(*cluster.Cluster).Machines.Dial(ctx, node)
 }
 
 // Hosts are the addresses of the nodes, with commas between.

@@ -12,8 +12,15 @@ import (
 	"lockbench/internal/world"
 )
 
-// The methods in this file are documented at [world.Cluster].
-var _ world.Cluster = (*Cluster)(nil)
+// The methods in this file are documented at [world.Cluster], and the other ones where trials and conform ask for them.
+var (
+	_ world.Cluster = (*Cluster)(nil)
+	_ interface {
+		Rejected() int
+		KeyPrefix() string
+		StrayKeys(ctx context.Context) []string
+	} = (*Cluster)(nil)
+)
 
 func (c *Cluster) Nodes() []service.Node                      { return c.Servers.Nodes() }
 func (c *Cluster) Topology() service.Topology                 { return c.Servers.Topology() }
@@ -102,6 +109,9 @@ func ping(ctx context.Context, c *Cluster, from, to string, load int) error {
 	defer conn.Close()
 	return c.Machines.servers.Greet(ctx, to, conn, load)
 }
+
+// Rejected returns the number of connections that came from no client of the run.
+func (c *Cluster) Rejected() int { return c.Net.Rejected() }
 
 // KeyPrefix returns the beginning of the clients' keys at the servers.
 func (c *Cluster) KeyPrefix() string { return c.Clients.Prefix }
