@@ -3,12 +3,15 @@
 package guests
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"lockbench/internal/needs"
 )
 
 // kits are the examples that authors of a lock start from. scripts/guests builds a copy of each in build/guests/LANGUAGE/kit.
@@ -52,7 +55,7 @@ func TestKits(t *testing.T) {
 		})
 	}
 	if len(locks) == 0 {
-		t.Skip("no kit is built")
+		needs.OrSkip(t, "guests", errors.New("no kit is built: scripts/guests builds them"))
 	}
 	needServer(t)
 	for scenario, allowed := range map[string][]string{"steady": {"valid"}, "failover": {"valid", "double-grant"}} {

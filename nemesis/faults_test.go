@@ -287,8 +287,8 @@ func TestKillLosesPower(t *testing.T) {
 	}
 }
 
-// If several nodes lose their power, all die before the first disk forgets, and the event tells the losses in the order
-// of the nodes: the same run must have the same history.
+// If several nodes lose their power, all nodes die before the first disk forgets. The event lists the losses in the order of
+// the nodes, because a replay must write the same history.
 func TestNodesLosePowerTogether(t *testing.T) {
 	for range 20 {
 		c := newFake(locks.Independent, 0)

@@ -89,8 +89,8 @@ func killAll(s Scene) func(ctx context.Context, nodes []string) error {
 	}
 }
 
-// losePower kills nodes, and makes their disks forget what was not synced. It tells the losses in the order of the nodes,
-// so that the same run has the same history.
+// losePower kills nodes, and makes their disks forget what was not synced. It lists the losses in the order of the nodes,
+// because a replay must write the same history.
 func losePower(s Scene, names world.Names) func(ctx context.Context, nodes []string) error {
 	return func(ctx context.Context, nodes []string) error {
 		if err := killAll(s)(ctx, nodes); err != nil {

@@ -36,9 +36,9 @@ func id(i int) string { return fmt.Sprint("s", i) }
 // cases has all cases.
 func cases() []Case {
 	return []Case{
-		{name: "run", what: "a good run of many keys, with many quiet stretches", make: goodRun},
-		{name: "one-key", what: "one key and one quiet stretch, in which everybody waits", make: oneKey},
-		{name: "stretches", what: "many quiet stretches, and leases that servers are asked for", make: stretches},
+		{name: "run", what: "a good run of many keys, with many recovery periods", make: goodRun},
+		{name: "one-key", what: "one key and one recovery period, in which all clients wait", make: oneKey},
+		{name: "stretches", what: "many recovery periods, in which servers are asked for the lease", make: stretches},
 		{name: "renewals", what: "one session, many renewals", make: renewals},
 		{name: "checks", what: "one session, many failed checks", make: failedChecks},
 		{name: "asked", what: "one session, many checks, and as many questions to a server for its lease", make: asked},

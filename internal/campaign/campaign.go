@@ -10,7 +10,7 @@
 //
 // [Campaign.Run] does the runs that are missing. So an interrupted campaign, also after kill -9, continues where it
 // stopped, and shards from several machines are merged by copying folders. [Campaign.Table] is a function of the folders
-// of the runs. The page, the screen, comparisons, merged shards and published results are views of it.
+// of the runs. The page, the screen, comparisons, merged shards and published results show this table.
 package campaign
 
 import (

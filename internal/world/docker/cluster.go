@@ -125,7 +125,7 @@ func (b *backend) start(ctx context.Context) error {
 		return err
 	}
 	for _, n := range b.nodes {
-		n.settle()
+		n.disk.Settle()
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 				return err
 			}
 		}
-		n.settle()
+		n.disk.Settle()
 	}
 	as := n.backend.as()
 	if as != "" {

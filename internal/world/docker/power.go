@@ -48,20 +48,8 @@ func (n *node) mount(ctx context.Context) error {
 	return nil
 }
 
-// settle makes the data of the node durable, as it is on a machine that has run for a while.
-func (n *node) settle() {
-	if n.disk != nil {
-		n.disk.Settle()
-	}
-}
-
 // LosePower makes the node lose what was not synced.
-func (n *node) LosePower(names world.Names) (lost string, err error) {
-	if n.disk == nil {
-		return "", errors.New("its disk does not forget")
-	}
-	return n.disk.LosePower(names)
-}
+func (n *node) LosePower(names world.Names) (lost string, err error) { return n.disk.LosePower(names) }
 
 // writeOnDisk writes those files that belong on the disk of the node, which the daemon does not see, and returns the
 // others.

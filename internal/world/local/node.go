@@ -130,7 +130,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 		if err := n.Write(ctx, p.In(n.data)); err != nil {
 			return err
 		}
-		n.settle()
+		n.disk.Settle()
 	}
 	cmd := n.command(p.Args)
 	n.backend.program.credit(cmd)

@@ -3,7 +3,6 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,20 +34,8 @@ func (n *node) mount(dir string) (err error) {
 	return nil
 }
 
-// settle makes the data of the node durable, as it is on a machine that has run for a while.
-func (n *node) settle() {
-	if n.disk != nil {
-		n.disk.Settle()
-	}
-}
-
 // LosePower makes the node lose what was not synced.
-func (n *node) LosePower(names world.Names) (lost string, err error) {
-	if n.disk == nil {
-		return "", errors.New("its disk does not forget")
-	}
-	return n.disk.LosePower(names)
-}
+func (n *node) LosePower(names world.Names) (lost string, err error) { return n.disk.LosePower(names) }
 
 // command returns the command of the server in the directory of its data. A disk that forgets is served by this
 // process. The Go runtime waits with a processor for a child that changes its directory before it is executed, so a

@@ -127,7 +127,7 @@ func (w *World) run(ctx context.Context, s world.Spec, body func(context.Context
 		return false, fmt.Errorf("start a local %s cluster: %w", s.Topology.Name, err)
 	}
 	for _, n := range b.nodes {
-		n.settle()
+		n.disk.Settle()
 	}
 	return true, body(ctx, b)
 }

@@ -169,8 +169,12 @@ func (d *Disk) unmount() error {
 	return nil
 }
 
-// Settle makes everything durable.
-func (d *Disk) Settle() { d.tree.settle() }
+// Settle makes everything durable, as it is on a machine that has run for a while. It does nothing on nil.
+func (d *Disk) Settle() {
+	if d != nil {
+		d.tree.settle()
+	}
+}
 
 // Lose forgets what is not durable. No server may run on the disk. A process that has a file of it open gets errors
 // from now on.
