@@ -192,8 +192,8 @@ func (n *node) create(ctx context.Context) error {
 		}
 		path, err = conn.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, anybody)
 	}
-	if errors.Is(err, zk.ErrConnectionClosed) && ctx.Err() == nil {
-		if found, looked := n.find(); looked == nil && found != "" {
+	if errors.Is(err, zk.ErrConnectionClosed) {
+		if found := n.findInTime(ctx); found != "" {
 			path, err = found, nil
 		}
 	}
@@ -211,6 +211,24 @@ func (n *node) all() ([]string, error) {
 	}
 	kids, _, err := n.session.conn.Children(n.dir)
 	return kids, err
+}
+
+// findInTime repeats find while no server answers: the library fails each request that waits for
+// a connection when an attempt to connect fails.
+func (n *node) findInTime(ctx context.Context) (path string) {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	for ctx.Err() == nil && !n.client.isClosed() {
+		path, err := n.find()
+		if !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrConnectionClosed) {
+			return path
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return ""
 }
 
 // find looks for a node that the client has created without receiving the answer.

@@ -112,10 +112,13 @@ func open1(t *testing.T, s *server, id int, opener locks.Opener, wire *wire) loc
 const create, remove = 1, 2
 
 // wire loses the answer to the next request of a kind, with its connection, once the server
-// has given it.
-type wire struct{ lose atomic.Int32 }
+// has given it. The next attempt to connect fails.
+type wire struct{ lose, refuse atomic.Int32 }
 
 func (w *wire) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if w.refuse.Add(-1) >= 0 {
+		return nil, errLost
+	}
 	c, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -132,6 +135,7 @@ type losing struct {
 func (c *losing) Write(b []byte) (int, error) {
 	if kind := c.wire.lose.Load(); kind > 0 && len(b) >= 12 && int32(binary.BigEndian.Uint32(b[8:])) == kind && c.wire.lose.CompareAndSwap(kind, 0) {
 		c.lost.Store(true)
+		c.wire.refuse.Store(1)
 	}
 	return c.Conn.Write(b)
 }
@@ -227,7 +231,7 @@ func TestLostAnswers(t *testing.T) {
 	s := start(t)
 	for name, lose := range map[string]int32{"create": create, "delete": remove} {
 		t.Run(name, func(t *testing.T) {
-			r := locks.Request{Keys: []string{name}}
+			r := locks.Request{Keys: []string{name}, TTL: 20 * time.Second} // the session outlives the attempts to connect
 			w := &wire{}
 			a, b := open1(t, s, 1, NewRecipe(usual), w), open1(t, s, 2, NewRecipe(usual), &wire{})
 			// The first acquire creates the folder of the lock.
