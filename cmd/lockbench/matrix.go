@@ -32,9 +32,9 @@ type matrixFlags struct {
 	asked                                                     scenarios.Asked
 	file, worlds, scenarios, locks, seeds, shard, out, resume string
 
-	seed               uint64
-	episodes, parallel int
-	budget             time.Duration
+	seed                       uint64
+	episodes, enough, parallel int
+	budget                     time.Duration
 }
 
 func newMatrixCommand() *cobra.Command {
@@ -83,6 +83,7 @@ verdicts.`,
 	fl.Uint64Var(&f.seed, "seed", 0, "the seed of the first run; further runs take the next numbers (default: drawn and printed; 1 with --file or --shard)")
 	fl.StringVar(&f.seeds, "seeds", "", "the number of runs of each scenario: 3, or 3,sim=10,steady=20,sim/steady=100")
 	fl.IntVar(&f.episodes, "episodes", 0, "the number of episodes of each cell, in as many runs as necessary")
+	fl.IntVar(&f.enough, "enough", 0, "a lock leaves the further runs of a scenario when at least so many of its episodes count and all are violated (default: never)")
 	fl.StringVar(&f.shard, "shard", "", "I/N: do part I of N of the runs, for lockbench merge")
 	fl.DurationVar(&f.budget, "budget", 0, "the time limit, shared by the worlds; no run starts that is not expected to fit")
 	fl.IntVar(&f.parallel, "parallel", 0, "how many locks of a scenario run at once (default: as many as this machine can run)")
@@ -104,7 +105,7 @@ func (f *matrixFlags) check(c *cobra.Command) error {
 	if f.seeds != "" && f.episodes > 0 {
 		return usagef("--seeds and --episodes: give one of them; both determine the number of runs")
 	}
-	return errors.Join(writableName(f.out), inRange(c, "episodes", f.episodes, 1, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, 1, math.MaxInt),
+	return errors.Join(writableName(f.out), inRange(c, "episodes", f.episodes, 1, scenarios.EpisodesMax), inRange(c, "enough", f.enough, 1, scenarios.EpisodesMax), inRange(c, "parallel", f.parallel, 1, math.MaxInt),
 		inRange(c, "budget", f.budget, time.Millisecond, scenarios.RunMax))
 }
 
@@ -254,7 +255,7 @@ func (f *matrixFlags) settings(c *cobra.Command) (s campaign.Settings, err error
 	default:
 		f.seed = uint64(rand.Uint32())
 	}
-	s.Scenarios, s.Locks, s.Seed, s.Seeds, s.Episodes = f.scenarios, f.locks, f.seed, f.seeds, f.episodes
+	s.Scenarios, s.Locks, s.Seed, s.Seeds, s.Episodes, s.Enough = f.scenarios, f.locks, f.seed, f.seeds, f.episodes, f.enough
 	s.Started, s.Program, s.Machine = time.Now().UTC().Truncate(time.Second), versionLine(), run.Machine()
 	return s, nil
 }
@@ -264,7 +265,7 @@ const fileVersion = "campaign/1"
 
 // The flags that a file may set, and those that are paths, which are relative to the file.
 var (
-	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "budget", "expect", "like"}, serverFlags...)
+	fileKeys = append([]string{"worlds", "scenarios", "locks", "seed", "seeds", "episodes", "enough", "budget", "expect", "like"}, serverFlags...)
 	filePath = []string{"hooks", "tls-ca", "tls-cert", "tls-key"}
 )
 

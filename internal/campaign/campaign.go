@@ -54,6 +54,9 @@ type Settings struct {
 	// row. The default is one run, or as many as the budget allows.
 	Seeds    string `json:"seeds,omitempty"`
 	Episodes int    `json:"episodes,omitempty"`
+	// Enough ends the runs of a lock in a scenario: at least so many episodes count, and all are violated. 0: no lock
+	// leaves.
+	Enough int `json:"enough,omitempty"`
 	// Asked replaces the expectations of scenarios.
 	scenarios.Asked
 	// Servers are the servers of world external.

@@ -158,6 +158,30 @@ func TestMatrixRunsTheEpisodesThatWereAskedFor(t *testing.T) {
 	}
 }
 
+// TestLocksOfWhichEnoughIsKnownLeave has a lock that breaks in each episode, and one that breaks in none of the first run.
+func TestLocksOfWhichEnoughIsKnownLeave(t *testing.T) {
+	for good, want := range map[int][]string{0: {"no-lock good bad", "no-lock good", "no-lock good"}, 3: {"no-lock good bad"}} {
+		s := asked
+		s.Episodes, s.Enough = 9, 3
+		var got []string
+		do := func(_ context.Context, r Run, out string) error {
+			got = append(got, strings.Join(r.Locks, " "))
+			return ran(out, r.Scenario, r.Seed, func(x *report.Result) {
+				x.Locks[0].Topology, x.Locks[1], x.Locks[2] = locks.None, lock("good", good, 3), lock("bad", 3, 3)
+				x.Locks = slices.DeleteFunc(x.Locks, func(l report.Lock) bool { return !slices.Contains(r.Locks, l.Lock) })
+			})
+		}
+		c := begin(t, s, choices("failover"))
+		row := mustRun(t, c, work(do)).Rows[0]
+		if !slices.Equal(got, want) {
+			t.Errorf("good breaks in %d of 3: the runs have %q, want %q", good, got, want)
+		}
+		if bad := row.Result.Find("bad"); bad.Episodes != 3 || bad.ViolatingEpisodes != 3 || row.NotRun() != "" {
+			t.Errorf("good breaks in %d of 3: bad broke in %d of %d, and not run is %q", good, bad.ViolatingEpisodes, bad.Episodes, row.NotRun())
+		}
+	}
+}
+
 func TestMatrixRuns(t *testing.T) {
 	all := choices("failover", "pause")
 	s := asked

@@ -176,7 +176,9 @@ func (all Choices) Doing(w world.World, servers external.Given, parallel int, pr
 		if i < 0 {
 			return fmt.Errorf("this lockbench has no scenario %s with these locks; resume with the version that began the campaign", r.Scenario)
 		}
-		c := &all[i]
+		c := all[i]
+		c.all = c.all && len(r.Locks) == len(c.Locks)
+		c.use = slices.DeleteFunc(slices.Clone(c.use), func(u scenarios.LockUse) bool { return !slices.Contains(r.Locks, u.Name) })
 		_, err := run.Run(ctx, run.Options{
 			Scenario: c.of, Locks: c.use, Seed: r.Seed, Episodes: r.Episodes, World: w, Out: into, NoLink: true, Again: c.again(r, servers),
 			Parallel: parallel, Program: program,

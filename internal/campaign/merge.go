@@ -71,7 +71,7 @@ func differs(c, with *Campaign) string {
 		return "the expectations"
 	case !reflect.DeepEqual(c.Servers, with.Servers):
 		return "the external servers"
-	case c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes:
+	case c.Locks != with.Locks, c.Seed != with.Seed, c.Episodes != with.Episodes, c.Enough != with.Enough:
 		return "locks, seeds or episodes"
 	case c.Shard.N != with.Shard.N:
 		return "the number of shards"

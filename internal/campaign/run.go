@@ -118,6 +118,7 @@ func (l *loop) run(ctx context.Context, runner Runner) error {
 		if l.done(r) || !l.fits(r) {
 			continue
 		}
+		r.Locks = l.leave(r.Locks, l.ran[r.index])
 		if err := l.do(ctx, r, runner); err != nil {
 			return err
 		}
@@ -139,6 +140,8 @@ func (l *loop) rounds(job int) int {
 	switch {
 	case len(l.ran[job]) > 0 && unable(l.ran[job][0].Result) != "":
 		n = 1
+	case l.settled(l.ran[job]):
+		n = len(l.ran[job])
 	case l.world.Jobs[job].Asked == 0 && l.work.Budget > 0:
 		n = math.MaxInt
 	}
@@ -146,6 +149,38 @@ func (l *loop) rounds(job int) int {
 		n = min(n, l.last)
 	}
 	return n
+}
+
+// leave returns the locks without those of which enough is known. Controls stay.
+func (c *Campaign) leave(names []string, runs []Run) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(lock string) bool { return c.knows(runs, lock) })
+}
+
+// settled reports whether enough is known of every lock that takes part in the runs of a job.
+func (c *Campaign) settled(runs []Run) bool {
+	if c.Enough == 0 || len(runs) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(runs[0].Result.Locks, func(l report.Lock) bool {
+		return !l.Control() && l.Unsupported == "" && !c.knows(runs, l.Lock)
+	})
+}
+
+// knows reports whether enough is known of a lock.
+func (c *Campaign) knows(runs []Run, lock string) bool {
+	violating, episodes := 0, 0
+	for _, r := range runs {
+		l := r.Result.Find(lock)
+		switch {
+		case l == nil:
+			continue
+		case l.Control() || l.Error != "":
+			return false
+		}
+		broke, of := l.Counted()
+		violating, episodes = violating+broke, episodes+of
+	}
+	return c.Enough > 0 && episodes >= c.Enough && violating == episodes
 }
 
 // fits reports whether the rest of the budget is enough for a run. If not, shorter runs of the same round may still fit.

@@ -32,6 +32,7 @@ type Row struct {
 	// Wanted is the least number of runs in this campaign or shard.
 	Wanted int
 	Runs   []Run // that were done
+	enough bool  // they settle the matter, although there are fewer than wanted
 	// Result combines all runs; its Locks have the figures of all episodes.
 	Result *report.Result
 	// Odd are locks that did not meet the expectation in a run.
@@ -61,7 +62,7 @@ func (c *Campaign) table(read *reader) (*Table, error) {
 			if err != nil {
 				return nil, err
 			}
-			r := &Row{Job: job, World: w, Name: job.Scenario, Runs: runs}
+			r := &Row{Job: job, World: w, Name: job.Scenario, Runs: runs, enough: c.settled(runs)}
 			if len(c.Worlds) > 1 {
 				r.Name += " · " + w.World
 			}
@@ -227,7 +228,7 @@ func (r *Row) runsOf(lock string) []Run {
 }
 
 // complete reports whether all runs of the row were done.
-func (r *Row) complete() bool { return len(r.Runs) >= r.Wanted || r.Unable() != "" }
+func (r *Row) complete() bool { return len(r.Runs) >= r.Wanted || r.enough || r.Unable() != "" }
 
 // Unable returns the reason why no lock with servers could take part: the world does not support the scenario. It is empty
 // if a lock could, if there are only controls, and before the first run.
