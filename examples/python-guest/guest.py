@@ -25,8 +25,13 @@ def connect(r):
         store = Sentinel(sentinels, **options).master_for(given["master_name"])
     else:
         return {"fail": "unsupported", "text": "this guest needs one master"}
-    store.ping()
-    return {"ok": True}
+    while True:
+        try:
+            store.ping()  # here, so that the first acquire does not wait for a connection
+            return {"ok": True}
+        except (redis.ConnectionError, redis.TimeoutError) as e:  # lockbench limits the time
+            print(e, file=sys.stderr)
+            time.sleep(0.1)
 
 def acquire(r):
     ms = r.get("ttl_ns", 0) // 1_000_000

@@ -1,6 +1,6 @@
 """A lockbench guest: redlock-py on independent masters, as its README calls it."""
 import json, sys, time
-import redlock
+import redis, redlock
 
 manager = None  # after open
 leases = {}     # session -> (lock, end of its lease on the monotonic clock)
@@ -11,6 +11,11 @@ def connect(r, read):
         return {"fail": "unsupported", "text": "redlock-py needs independent masters"}
     addresses = [node["addr"].rsplit(":", 1) for node in r["store"]["nodes"]]
     manager = redlock.Redlock([{"host": host, "port": int(port), "db": 0} for host, port in addresses])
+    for server in manager.servers:
+        try:
+            server.ping()  # here, so that the first lock() does not wait for connections
+        except (redis.ConnectionError, redis.TimeoutError) as e:
+            print(e, file=sys.stderr)  # lock() tries to connect again
     return {"ok": True}
 
 def acquire(r, read):

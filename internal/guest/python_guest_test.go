@@ -25,6 +25,21 @@ const testLimit = 30 * time.Second
 // pythonGuest starts the example guest as a client of the server at addr.
 func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Process) {
 	t.Helper()
+	conn, p := startPythonGuest(ctx, t)
+	if err := openAt(ctx, conn, addr); err != nil {
+		t.Fatal(err)
+	}
+	return conn, p
+}
+
+func openAt(ctx context.Context, conn *Conn, addr string) error {
+	store := Addresses(redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: addr}))
+	return conn.Open(ctx, Request{Store: &store})
+}
+
+// startPythonGuest starts the example guest, which has no server yet.
+func startPythonGuest(ctx context.Context, t *testing.T) (*Conn, *os.Process) {
+	t.Helper()
 	python := "/usr/bin/python3" // the distribution's own has the distribution's packages
 	if _, err := os.Stat(python); err != nil {
 		python = "python3"
@@ -36,10 +51,6 @@ func pythonGuest(ctx context.Context, t *testing.T, addr string) (*Conn, *os.Pro
 	conn := startGuest(t, cmd)
 	if h, err := conn.Hello(ctx); err != nil || h.Name != "redis-py" || h.Family != "single-store" || !h.Claims.Bounded {
 		t.Fatalf("Hello() = %+v, %v", h, err)
-	}
-	store := Addresses(redis.Store(locks.Single, locks.Node{Name: "redis-1", Addr: addr}))
-	if err := conn.Open(ctx, Request{Store: &store}); err != nil {
-		t.Fatal(err)
 	}
 	return conn, cmd.Process
 }
@@ -53,6 +64,12 @@ func redisServer(ctx context.Context, t *testing.T) (addr string, p *os.Process)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return redisServerOn(ctx, t, server, l)
+}
+
+// redisServerOn starts a server on the address of a listener, which it closes.
+func redisServerOn(ctx context.Context, t *testing.T, server string, l net.Listener) (addr string, p *os.Process) {
+	t.Helper()
 	addr = l.Addr().String()
 	_ = l.Close()
 	host, port, _ := net.SplitHostPort(addr)
@@ -85,6 +102,33 @@ func redisSays(ctx context.Context, addr, command string) string {
 	}
 	all, _ := io.ReadAll(c)
 	return strings.TrimSpace(strings.TrimSuffix(string(all), "+OK\r\n"))
+}
+
+// TestPythonGuestConnectsAgain: the guest answers open when it has a connection, also if the first one broke.
+func TestPythonGuestConnectsAgain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	server, err := exec.LookPath("redis-server")
+	needs.OrSkip(t, "local", err)
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, _ := startPythonGuest(ctx, t)
+	opened := make(chan error, 1)
+	go func() { opened <- openAt(ctx, conn, l.Addr().String()) }()
+	first, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	redisServerOn(ctx, t, server, l)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Acquire(ctx, "1.1", locks.Request{Keys: []string{"a"}, TTL: 10 * time.Second}); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestPythonGuest(t *testing.T) {
