@@ -25,15 +25,27 @@ type setCount struct {
 // setCounts reads results/sets.csv, by lock.
 func setCounts(t *testing.T) map[string][]setCount {
 	t.Helper()
-	all := map[string][]setCount{}
+	faults := map[string]string{} // by number
+	for _, r := range readCSV(t, "../results/sets-faults.csv") {
+		faults[r[0]] = r[1]
+	}
+	all, search := map[string][]setCount{}, []string(nil)
 	for _, r := range readCSV(t, "../results/sets.csv") {
+		if r[0] == "" {
+			copy(r, search) // of the row above
+		}
+		search = r[:7]
+		kind := strings.Split(r[7], "+")
+		for i, number := range kind {
+			kind[i] = faults[number]
+		}
 		n := func(column int) int {
 			v, _ := strconv.Atoi(r[column]) // empty: 0
 			return v
 		}
 		lock, _, _ := strings.Cut(r[0], "/") // without options
 		all[lock] = append(all[lock], setCount{
-			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: r[7], shows: r[8], count: n(9), after: n(10),
+			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: strings.Join(kind, " + "), shows: r[8], count: n(9), after: n(10),
 		})
 	}
 	return all

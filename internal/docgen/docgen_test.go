@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -100,8 +101,16 @@ func TestFilesAreSound(t *testing.T) {
 	}
 	defer file.Close()
 	sets, setsErr := csv.NewReader(file).ReadAll()
+	faults, faultsErr := readTable[struct{ Number, Fault string }](setFaultsFile)
+	for _, row := range sets[1:] {
+		for _, number := range strings.FieldsFunc(row[kindColumn], func(r rune) bool { return r == '+' }) {
+			if n, err := strconv.Atoi(number); err != nil || n < 1 || n > len(faults) || faults[n-1].Number != number {
+				t.Errorf("%s: fault %s is not in %s", setsFile, number, setFaultsFile)
+			}
+		}
+	}
 	if len(doors) == 0 || len(happened) == 0 || len(losses) == 0 || len(sets) < 2 || !slices.Equal(sets[0], setColumns) {
-		t.Errorf("a file is empty, or has other columns: %v", errors.Join(doorsErr, pointsErr, powerErr, setsErr))
+		t.Errorf("a file is empty, or has other columns: %v", errors.Join(doorsErr, pointsErr, powerErr, setsErr, faultsErr))
 	}
 }
 
