@@ -3,9 +3,12 @@ package main
 import (
 	"encoding/csv"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // The files of what campaigns measured: a line for each scenario, lock and world, with what the runs found, and a line for each
@@ -52,6 +55,9 @@ func parseFigure(text string) (figure, error) {
 		return figure{}, nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
+	if err == nil && (math.IsNaN(n) || math.IsInf(n, 0)) {
+		err = fmt.Errorf("%q is not a figure", text)
+	}
 	return measuredAs(n), err
 }
 
@@ -94,13 +100,14 @@ func readTable[T any](file string) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	row := reflect.TypeFor[T]()
+	if len(lines) == 0 || !slices.Equal(lines[0], header(row)) {
+		return nil, fmt.Errorf("%s: the first line is not %s", file, strings.Join(header(row), ","))
+	}
 	var all []T
 	for n, line := range lines[1:] {
 		var one T
 		v := reflect.ValueOf(&one).Elem()
-		if len(line) != v.NumField() {
-			return nil, fmt.Errorf("%s:%d: %d fields, expected %d", file, n+2, len(line), v.NumField())
-		}
 		for i, text := range line {
 			var err error
 			switch field := v.Field(i).Addr().Interface().(type) {
@@ -122,6 +129,14 @@ func readTable[T any](file string) ([]T, error) {
 	return all, nil
 }
 
+// header returns the names of the fields of a struct.
+func header(row reflect.Type) (names []string) {
+	for i := range row.NumField() {
+		names = append(names, row.Field(i).Name)
+	}
+	return names
+}
+
 // writeTable writes structs as a CSV file with their fields as the header line.
 func writeTable[T any](file string, all []T) error {
 	f, err := os.Create(file)
@@ -130,12 +145,7 @@ func writeTable[T any](file string, all []T) error {
 	}
 	defer f.Close()
 	w := csv.NewWriter(f)
-	var header []string
-	row := reflect.TypeFor[T]()
-	for i := range row.NumField() {
-		header = append(header, row.Field(i).Name)
-	}
-	if err := w.Write(header); err != nil {
+	if err := w.Write(header(reflect.TypeFor[T]())); err != nil {
 		return err
 	}
 	for _, one := range all {

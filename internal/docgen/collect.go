@@ -24,12 +24,17 @@ func addCells(folder string) error {
 	if err != nil {
 		return err
 	}
-	newCells, newBatches, err := collect(folder)
+	stories, err := readTable[story](storiesFile)
+	if err != nil {
+		return err
+	}
+	newCells, newBatches, newStories, err := collect(folder)
 	if err != nil {
 		return err
 	}
 	cells, batches = merge(cells, newCells, batches, newBatches)
-	return errors.Join(writeTable(cellsFile, cells), writeTable(batchesFile, batches))
+	stories = mergeStories(stories, newStories, cells, newCells)
+	return errors.Join(writeTable(cellsFile, cells), writeTable(batchesFile, batches), writeTable(storiesFile, stories))
 }
 
 // runsBelow returns the results of the runs below a folder. A campaign has one run for each seed, as in its table. A run that was
@@ -71,14 +76,15 @@ func runsBelow(folder string) (all []*report.Result, err error) {
 	return all, err
 }
 
-// collect adds up the runs below a folder, one cell for each place. A lock whose harness failed in a run does not count.
-func collect(folder string) (cells []cell, batches []batch, err error) {
-	at := map[place]*cell{}
+// collect adds up the runs below a folder, one cell for each place, and takes the first counterexample of each. A lock whose
+// harness failed in a run does not count.
+func collect(folder string) (cells []cell, batches []batch, stories []story, err error) {
+	at, shown := map[place]*cell{}, map[place]bool{}
 	byWorld := map[string]*batch{}
 	seeds := map[string][]uint64{}
 	runs, err := runsBelow(folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, r := range runs {
 		b := byWorld[r.World]
@@ -91,7 +97,7 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 			byWorld[r.World] = b
 		}
 		if b.Program != r.Program || b.Machine != r.Machine {
-			return nil, nil, fmt.Errorf("%s, seed %d, was run by %s on %s, and other runs of this folder by %s on %s", r.Scenario, r.Seed, r.Program, r.Machine, b.Program, b.Machine)
+			return nil, nil, nil, fmt.Errorf("%s, seed %d, was run by %s on %s, and other runs of this folder by %s on %s", r.Scenario, r.Seed, r.Program, r.Machine, b.Program, b.Machine)
 		}
 		seeds[r.World] = append(seeds[r.World], r.Seed)
 		for i := range r.Locks {
@@ -113,6 +119,10 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 			} else {
 				sum.add(c)
 			}
+			if s, ok := storyOf(r, l); ok && !shown[s.place()] {
+				shown[s.place()] = true
+				stories = append(stories, s)
+			}
 		}
 	}
 	for _, c := range at {
@@ -122,7 +132,7 @@ func collect(folder string) (cells []cell, batches []batch, err error) {
 		b.Seeds = fmt.Sprintf("%d..%d", slices.Min(seeds[world]), slices.Max(seeds[world]))
 		batches = append(batches, *b)
 	}
-	return cells, batches, nil
+	return cells, batches, stories, nil
 }
 
 // classOf returns the class of a violation, or the first check that found something.

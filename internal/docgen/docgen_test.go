@@ -143,9 +143,11 @@ func TestCollect(t *testing.T) {
 			{"lock":"flock","verdict":"unknown","unsupported":"no files here"},
 			{"lock":"redlock","verdict":"valid","error":"the server did not start","episodes":3}]}`,
 		"steady/2": `{"schema":1,"scenario":"steady","world":"sim","seed":2,"program":"p","machine":"m","locks":[
-			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":3,"violating_episodes":2,"lost_updates":7}]}`,
+			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":3,"violating_episodes":2,"lost_updates":7,"topology":"single",
+			"counterexample":{"title":"set-nx granted \"a\" twice","label":"episode 2","lines":[{"at_ns":1500000000,"who":"client 3","what":"acquires \"a\""}],"why":"It was granted twice."}},
+			{"lock":"no-lock","verdict":"violated","episodes":3,"violating_episodes":3,"topology":"none","counterexample":{"title":"of a control"}}]}`,
 		"steady/3": `{"schema":1,"scenario":"steady","world":"sim","seed":3,"program":"p","machine":"m","interrupted":true,"locks":[
-			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":1,"violating_episodes":1}]}`,
+			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":1,"violating_episodes":1,"topology":"single","counterexample":{"title":"of an interrupted run"}}]}`,
 		"matrix/nightly/sim/steady/1": `{"schema":1,"scenario":"steady","world":"sim","seed":4,"program":"p","machine":"m","locks":[
 			{"lock":"set-nx","verdict":"valid","episodes":3},{"lock":"redlock","error":"the server did not start"}]}`,
 		"matrix/nightly/sim/steady/2": `{"schema":1,"scenario":"steady","world":"sim","seed":4,"program":"p","machine":"m","locks":[
@@ -163,17 +165,27 @@ func TestCollect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "matrix", "nightly", campaign.File), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cells, batches, err := collect(folder)
+	cells, batches, stories, err := collect(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := []cell{{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "valid", Batch: "old"}}
+	wantStory := story{World: "sim", Scenario: "steady", Lock: "set-nx", Seed: "2", Text: "set-nx granted \"a\" twice\tepisode 2\n1.500 s\tclient 3\tacquires \"a\"\nWhy\tIt was granted twice."}
+	if len(stories) != 1 || stories[0] != wantStory {
+		t.Errorf("the stories are %+v, expected %+v", stories, wantStory)
+	}
+	newCells := cells
 	cells, batches = merge(old, cells, []batch{{Batch: "old"}}, batches)
+	stories = mergeStories([]story{{World: "sim", Scenario: "steady", Lock: "set-nx", Text: "old"}, {World: "sim", Scenario: "gone", Lock: "set-nx"}}, stories, cells, newCells)
+	if len(stories) != 1 || stories[0] != wantStory {
+		t.Errorf("merged, the stories are %+v, expected %+v", stories, wantStory)
+	}
 	if len(batches) != 1 || batches[0].Seeds != "1..4" {
 		t.Errorf("the batches are %+v, expected one with the seeds 1..4", batches)
 	}
 	want := []cell{
 		{World: "sim", Scenario: "steady", Lock: "flock", Verdict: noPart, Batch: batches[0].Batch},
+		{World: "sim", Scenario: "steady", Lock: "no-lock", Verdict: "violated", Violating: measuredAs(3), Episodes: measuredAs(3), LostWrites: measuredAs(0), OutageS: measuredAs(0), Batch: batches[0].Batch},
 		{World: "sim", Scenario: "steady", Lock: "set-nx", Verdict: "violated", Class: "double-grant", Violating: measuredAs(2), Episodes: measuredAs(9), LostWrites: measuredAs(7), OutageS: measuredAs(0.5), Batch: batches[0].Batch},
 	}
 	if len(cells) != len(want) {
@@ -215,6 +227,30 @@ func TestUnmeasured(t *testing.T) {
 		if mark := c.mark(); c.Verdict != noPart && !strings.HasSuffix(mark, "/"+c.Episodes.String()) && !strings.HasSuffix(mark, " of "+c.Episodes.String()) {
 			t.Errorf("%v is shown as %q, without its %v episodes", c.place(), mark, c.Episodes)
 		}
+	}
+}
+
+// TestStoriesAreSound: each story is of a violated cell and readable without the machine on which it was measured.
+func TestStoriesAreSound(t *testing.T) {
+	inTopFolder(t)
+	cells, err := readTable[cell](cellsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stories, err := readTable[story](storiesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	violated := map[place]bool{}
+	for _, c := range cells {
+		violated[c.place()] = c.Verdict == "violated"
+	}
+	path := regexp.MustCompile(`(^|\s)/\w+/`)
+	for _, s := range stories {
+		if !violated[s.place()] || !strings.HasPrefix(s.Text, strings.SplitN(s.Lock, "/", 2)[0]) || path.MatchString(s.Text) {
+			t.Errorf("%v, seed %s: %s", s.place(), s.Seed, s.Text)
+		}
+		violated[s.place()] = false // one story only
 	}
 }
 
