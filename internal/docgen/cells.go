@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +84,39 @@ type batch struct {
 	Batch                          string
 	Program, Machine, World, About string
 	Seeds, Begun                   string
+}
+
+// commitOf finds the commit in the version of a program.
+var commitOf = regexp.MustCompile(`-([0-9a-f]{12})\)`)
+
+// commit returns the commit whose program measured, or "" if the program names none.
+func (b batch) commit() string {
+	if found := commitOf.FindStringSubmatch(b.Program); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// oneCommit returns an error unless each cell names a batch, and all batches were measured by one commit.
+func oneCommit(cells []cell, batches []batch) error {
+	var problems []error
+	named := map[string]bool{}
+	for _, b := range batches {
+		named[b.Batch] = true
+		switch first := batches[0]; {
+		case b.commit() == "" || strings.Contains(b.Program, "+dirty"):
+			problems = append(problems, fmt.Errorf("batch %s was measured by %q, which names no commit", b.Batch, b.Program))
+		case b.commit() != first.commit():
+			problems = append(problems, fmt.Errorf("batch %s was measured by commit %s, and batch %s by %s", b.Batch, b.commit(), first.Batch, first.commit()))
+		}
+	}
+	for _, c := range cells {
+		if !named[c.Batch] {
+			problems = append(problems, fmt.Errorf("%s of %s in %s was measured by batch %q, which %s does not have", c.Scenario, c.Lock, c.World, c.Batch, batchesFile))
+			named[c.Batch] = true // once
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // place is what there is one cell for.

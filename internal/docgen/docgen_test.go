@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,22 @@ func TestPagesAreCurrent(t *testing.T) {
 			t.Errorf("%s does not show the results of %s; go run ./internal/docgen writes the table", b.page, b.from)
 		}
 	}
+	drawn, err := pictures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := drawnFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Sorted(maps.Keys(drawn)); !slices.Equal(files, want) {
+		t.Errorf("the pictures are %q, expected %q; go run ./internal/docgen draws them", files, want)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || string(text) != string(drawn[file]) {
+			t.Errorf("%s does not show the results of %s; go run ./internal/docgen draws it: %v", file, cellsFile, err)
+		}
+	}
 }
 
 // TestRun writes a table of results that it takes first, and keeps the rest of the page.
@@ -47,6 +64,10 @@ func TestRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	old := filepath.Join(top, imagesDir, "questions-old.svg")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(old), 0o755), os.WriteFile(old, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(top)
 	doors := filepath.Join(top, "doors")
 	if err := os.Mkdir(doors, 0o755); err != nil {
@@ -62,6 +83,10 @@ func TestRun(t *testing.T) {
 	page, err := os.ReadFile("docs/conformance.md")
 	if err != nil || !strings.HasPrefix(string(page), "before\n") || !strings.HasSuffix(string(page), "\nafter\n") || !strings.Contains(string(page), "| `redsync` |  | v9 | independent | 1 |") {
 		t.Errorf("%v\n%s", err, page)
+	}
+	drawn, err := drawnFiles()
+	if err != nil || len(drawn) == 0 || slices.Contains(drawn, imagesDir+"questions-old.svg") {
+		t.Errorf("the pictures are %q, %v", drawn, err)
 	}
 	for _, of := range []string{"-collect", "-points", "-doors", "-power", "-sets"} {
 		if err := run([]string{of, filepath.Join(top, "nothing")}); err == nil {
@@ -254,17 +279,42 @@ func TestStoriesAreSound(t *testing.T) {
 	}
 }
 
-// TestBatchesAreOfOneCommit: a batch names the commit that measured it, and not a changed source.
-func TestBatchesAreOfOneCommit(t *testing.T) {
+// TestCellsAreOfOneCommit: no cell is older than the others.
+func TestCellsAreOfOneCommit(t *testing.T) {
 	inTopFolder(t)
+	cells, err := readTable[cell](cellsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	batches, err := readTable[batch](batchesFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit := regexp.MustCompile(`-[0-9a-f]{12}\)`)
-	for _, b := range batches {
-		if !commit.MatchString(b.Program) || strings.Contains(b.Program, "+dirty") {
-			t.Errorf("batch %s was measured by %q, which names no commit", b.Batch, b.Program)
+	if err := oneCommit(cells, batches); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOneCommit(t *testing.T) {
+	program := func(commit string) string { return "lockbench 0.9.0 (v0.0.0-20261130000310-" + commit + "), go1.26.8" }
+	local, sim := batch{Batch: "local", Program: program("3aa227569fb7")}, batch{Batch: "sim", Program: program("3aa227569fb7")}
+	older, changed := batch{Batch: "sim", Program: program("a334cc9d0000")}, batch{Batch: "sim", Program: program("3aa227569fb7+dirty")}
+	cells := []cell{{Lock: "set-nx", Batch: "local"}, {Lock: "redlock", Batch: "sim"}}
+	for _, test := range []struct {
+		name    string
+		cells   []cell
+		batches []batch
+		want    string
+	}{
+		{"one commit", cells, []batch{local, sim}, ""},
+		{"an older batch", cells, []batch{local, older}, "by commit a334cc9d0000"},
+		{"a changed source", cells, []batch{local, changed}, "names no commit"},
+		{"no such batch", cells, []batch{local}, `batch "sim", which`},
+		{"no batch", cells[:1], nil, `batch "local", which`},
+	} {
+		err := oneCommit(test.cells, test.batches)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, expected %q", test.name, err, test.want)
 		}
 	}
 }

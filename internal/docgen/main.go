@@ -1,13 +1,13 @@
-// Docgen writes the measured tables of the documentation from the files in results/. Run it in the top folder:
+// Docgen writes the measured tables and pictures of the documentation from the files in results/. Run it in the top folder:
 //
-//	go run ./internal/docgen                  write the tables
+//	go run ./internal/docgen                  write the tables and pictures
 //	go run ./internal/docgen -collect FOLDER  first take the results of the runs below a folder: make measure does so
 //	go run ./internal/docgen -points FOLDER   first take how often the points of scenarios happened in these runs
 //	go run ./internal/docgen -doors FOLDER    first take the results of results/doors.sh
 //	go run ./internal/docgen -power FOLDER    first take the results of results/power-loss.sh
 //	go run ./internal/docgen -sets FOLDER     first take the results of explore --faults, NAME.json for each lock and workload
 //
-// A test of this package fails if a page does not show what results/ has.
+// A test of this package fails if a page or a picture does not show what results/ has.
 package main
 
 import (
@@ -27,8 +27,8 @@ func blocks() []block {
 	return []block{
 		{"README.md", cellsFile, cellsBlock(readme)},
 		{"docs/locks.md", cellsFile, cellsBlock(locksPage)},
-		{"docs/libraries.md", cellsFile, cellsBlock(librariesPage)},
-		{"docs/one-plan.md", cellsFile, cellsBlock(servicesPage)},
+		{"docs/questions.md", cellsFile, cellsBlock(questionsPage)},
+		{"docs/redisson.md", cellsFile, cellsBlock(portsPage)},
 		{"docs/conformance.md", doorsFile, doorsBlock},
 		{"docs/reference/points.md", pointsFile, pointsBlock},
 		{"docs/services.md", powerFile, powerBlock},
@@ -83,5 +83,5 @@ func run(args []string) error {
 			return err
 		}
 	}
-	return nil
+	return draw()
 }
