@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
+
+	"lockbench/internal/testing/browsertest"
 )
 
 // BenchmarkPageOpens measures the time in which a browser loads and paints a page, and the processor time of its main thread,
@@ -23,7 +25,7 @@ func BenchmarkPageOpens(b *testing.B) {
 		b.Fatal(err)
 	}
 	address := "file://" + filepath.ToSlash(filepath.Join(dir, File))
-	browser := OpenBrowser(b)
+	browser := browsertest.Start(b)
 	browser.Do(b, performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
 	type opened struct{ Loaded, Painted, Nodes float64 } // in milliseconds since it was asked for
 	sum := map[string]float64{}
@@ -31,7 +33,7 @@ func BenchmarkPageOpens(b *testing.B) {
 		browser.Do(b, chromedp.Navigate("about:blank"))
 		before := busy(b, browser)
 		browser.Do(b, chromedp.Navigate(address))
-		o := JS[opened](b, browser, `new Promise(done => requestAnimationFrame(() => setTimeout(() => done({
+		o := browsertest.JS[opened](b, browser, `new Promise(done => requestAnimationFrame(() => setTimeout(() => done({
 			Loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
 			Painted: Math.max(...performance.getEntriesByType("paint").map(p => p.startTime)),
 			Nodes: document.getElementsByTagName("*").length}))))`)
@@ -51,7 +53,7 @@ func BenchmarkPageOpens(b *testing.B) {
 }
 
 // busy returns the processor time of the main thread of the page's process in seconds.
-func busy(b *testing.B, browser *Browser) map[string]float64 {
+func busy(b *testing.B, browser *browsertest.Browser) map[string]float64 {
 	b.Helper()
 	all := map[string]float64{}
 	browser.Do(b, chromedp.ActionFunc(func(ctx context.Context) error {

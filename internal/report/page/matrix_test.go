@@ -13,6 +13,7 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/stats"
+	"lockbench/internal/testing/browsertest"
 )
 
 // The page of a matrix keeps the same rules as that of a run. It is tested here, next to the browser.
@@ -46,7 +47,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 	if err == nil {
 		t.Fatal("one of the two rows fails, and no error says so")
 	}
-	b := page.OpenBrowser(t)
+	b := browsertest.Start(t)
 	b.Do(t, chromedp.Navigate("file://"+filepath.ToSlash(table.Page())))
 	if got := b.Text(t, "#outcome"); got != "as expected, but not all runs were done" {
 		t.Errorf("the outcome reads %q", got)
@@ -54,7 +55,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 	if got := b.Text(t, ".warning"); got != "never, world sim: 1 of 1 run not run: a run failed: never, seed 7: context deadline exceeded." {
 		t.Errorf("what was not run reads %q", got)
 	}
-	cells := page.JS[[]string](t, b, `[...document.querySelectorAll(".heat td")].map(e=>e.innerText.replace(/\s+/g," ").trim())`)
+	cells := browsertest.JS[[]string](t, b, `[...document.querySelectorAll(".heat td")].map(e=>e.innerText.replace(/\s+/g," ").trim())`)
 	want := []string{"● 3/3 double grant", "○ 0/3 held", "", "… not run"}
 	for i, w := range want {
 		if len(cells) != len(want) || cells[i] != w {
@@ -62,7 +63,7 @@ func TestMatrixPageInABrowser(t *testing.T) {
 		}
 	}
 	// The names of two locks do not need a header that is much taller than they are.
-	if empty := page.JS[float64](t, b, `(() => { const heads = [...document.querySelectorAll("th.lockname")]; return heads[0].getBoundingClientRect().height - Math.max(...heads.map(h => h.querySelector("span").getBoundingClientRect().height)); })()`); empty > 20 {
+	if empty := browsertest.JS[float64](t, b, `(() => { const heads = [...document.querySelectorAll("th.lockname")]; return heads[0].getBoundingClientRect().height - Math.max(...heads.map(h => h.querySelector("span").getBoundingClientRect().height)); })()`); empty > 20 {
 		t.Errorf("%.0f pixels of the header are empty", empty)
 	}
 	// A cell links to the lock on the page of its run.

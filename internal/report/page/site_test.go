@@ -3,7 +3,6 @@ package page_test
 import (
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,12 +16,13 @@ import (
 	"lockbench/internal/report"
 	"lockbench/internal/report/page"
 	"lockbench/internal/report/site"
+	"lockbench/internal/testing/browsertest"
 	"lockbench/internal/testing/historytest"
 	"lockbench/locks"
 )
 
 // siteOf serves a folder for a browser.
-func siteOf(t testing.TB, root string, o site.Options) (*page.Browser, string) {
+func siteOf(t testing.TB, root string, o site.Options) (*browsertest.Browser, string) {
 	t.Helper()
 	o.Root = root
 	o.Judge = func(_ string, h *history.History) (report.Lock, error) {
@@ -38,27 +38,13 @@ func siteOf(t testing.TB, root string, o site.Options) (*page.Browser, string) {
 		server.Close()
 		_ = s.Close()
 	})
-	b := page.OpenBrowser(t)
+	b := browsertest.Start(t)
 	b.Visits(server.URL)
 	return b, server.URL
 }
 
-// shot writes a picture of the page to LOCKBENCH_SHOTS, if that is set.
-func shot(t *testing.T, b *page.Browser, name string, s page.Screen) {
-	t.Helper()
-	dir := os.Getenv("LOCKBENCH_SHOTS")
-	if dir == "" {
-		return
-	}
-	var png []byte
-	b.Do(t, chromedp.FullScreenshot(&png, 100))
-	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.png", name, strings.ReplaceAll(s.String(), " ", "-"))), png, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // await waits until an expression is true.
-func await(t *testing.T, b *page.Browser, expression string) {
+func await(t *testing.T, b *browsertest.Browser, expression string) {
 	t.Helper()
 	if err := chromedp.Run(b, chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(time.Minute))); err != nil {
 		t.Fatalf("%s: %v; the page reads\n%s", expression, err, b.Text(t, "body"))
@@ -84,38 +70,38 @@ func TestSiteInABrowser(t *testing.T) {
 	}
 	b, at := siteOf(t, root, site.Options{})
 	const shown = `[...document.querySelectorAll("#runs tr")].filter(r => r.getClientRects().length).map(r => r.dataset.scenario + r.querySelector("td.right")?.textContent).join(" ")`
-	for _, s := range page.Screens {
+	for _, s := range browsertest.Screens {
 		t.Run(s.String(), func(t *testing.T) {
 			b.On(t, s)
 			b.Do(t, chromedp.Navigate(at+"/"))
 			b.Readable(t)
-			shot(t, b, "list", s)
-			if cut := page.JS[int](t, b, `[...document.querySelectorAll(".lock")].filter(e => e.getBoundingClientRect().right > innerWidth).length`); cut > 0 {
+			b.Shot(t, "list", s)
+			if cut := browsertest.JS[int](t, b, `[...document.querySelectorAll(".lock")].filter(e => e.getBoundingClientRect().right > innerWidth).length`); cut > 0 {
 				t.Errorf("%d verdicts are cut", cut)
 			}
 			// With the keyboard: the filter comes first.
 			b.Do(t, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("SET-nx"))
-			if got := page.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
+			if got := browsertest.JS[string](t, b, shown); got != "steady3 failover2 failover1" {
 				t.Errorf("of lock set-nx it shows %q", got)
 			}
 			// The control was violated in all of them: the lock itself must be valid.
 			b.Do(t, chromedp.KeyEvent(" valid"))
-			if got := page.JS[string](t, b, shown); got != "steady3 failover2" {
+			if got := browsertest.JS[string](t, b, shown); got != "steady3 failover2" {
 				t.Errorf("of lock set-nx, valid, it shows %q", got)
 			}
 			b.Do(t, chromedp.KeyEvent(", failover"))
-			if got, count := page.JS[string](t, b, shown), b.Text(t, "#count"); got != "failover2" || count != "1 of 5 runs" {
+			if got, count := browsertest.JS[string](t, b, shown), b.Text(t, "#count"); got != "failover2" || count != "1 of 5 runs" {
 				t.Errorf("of failover it shows %q, %s", got, count)
 			}
 			b.Do(t, chromedp.KeyEvent("x"), chromedp.WaitVisible("#none", chromedp.ByQuery), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("\r"),
 				chromedp.WaitNotVisible("#none", chromedp.ByQuery))
 			// An address may have the filter. A verdict links to the report.
 			b.Do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(at+"/#text=set-nx"), chromedp.WaitVisible("#runs", chromedp.ByQuery))
-			if got := page.JS[string](t, b, `document.getElementById("text").value`); got != "set-nx" {
+			if got := browsertest.JS[string](t, b, `document.getElementById("text").value`); got != "set-nx" {
 				t.Errorf("the list has the filter %q", got)
 			}
 			b.Do(t, chromedp.Click(`#runs tr:not([hidden]) a.verdict-bad`, chromedp.ByQuery), chromedp.WaitVisible("#outcome", chromedp.ByQuery))
-			if got := page.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
+			if got := browsertest.JS[string](t, b, `location.pathname + location.hash`); !strings.HasSuffix(got, "report.html#lock-set-nx") {
 				t.Errorf("the verdict leads to %s", got)
 			}
 		})
@@ -135,17 +121,17 @@ func TestListOfRunsWithAMatrix(t *testing.T) {
 	b.Do(t, chromedp.Navigate(at+"/"), chromedp.WaitVisible("#runs", chromedp.ByQuery))
 	b.Readable(t)
 	const shown = `[...document.querySelectorAll(".runs tbody tr")].filter(r => r.checkVisibility()).map(r => r.dataset.scenario).join(" ")`
-	if got := page.JS[string](t, b, shown); got != "failover" {
+	if got := browsertest.JS[string](t, b, shown); got != "failover" {
 		t.Errorf("the list of single runs has %q", got)
 	}
-	if got := page.JS[[]string](t, b, `[...document.querySelectorAll("#runs .lock")].map(e => e.innerText)`); strings.Join(got, ", ") != "✗ set-nx violated double-grant, ? redlock unknown" {
+	if got := browsertest.JS[[]string](t, b, `[...document.querySelectorAll("#runs .lock")].map(e => e.innerText)`); strings.Join(got, ", ") != "✗ set-nx violated double-grant, ? redlock unknown" {
 		t.Errorf("its locks read %q", got)
 	}
 	if got := b.Text(t, ".matrix summary"); got != "matrix/20261121-020000-7 as expected 2 runs" {
 		t.Errorf("the matrix reads %q", got)
 	}
 	b.Do(t, chromedp.SendKeys("#text", "steady", chromedp.ByQuery))
-	if got, count := page.JS[string](t, b, shown), b.Text(t, "#count"); got != "steady steady" || count != "2 of 3 runs" {
+	if got, count := browsertest.JS[string](t, b, shown), b.Text(t, "#count"); got != "steady steady" || count != "2 of 3 runs" {
 		t.Errorf("of steady it shows %q, %s", got, count)
 	}
 	b.Calm(t)
@@ -199,7 +185,7 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	killed, quiet := at(`"f":"kill","step":2,"targets":["redis-1"],"phase":"bites"`), len(lines)
 	write(0, killed)
 	b, site := siteOf(t, root, site.Options{})
-	b.On(t, page.Screens[2])
+	b.On(t, browsertest.Screens[2])
 	b.Do(t, chromedp.Navigate(site+"/"), chromedp.Click("#live a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
 	if got := b.Text(t, "#outcome"); got != "in progress" {
 		t.Errorf("the outcome reads %q", got)
@@ -208,10 +194,10 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	if got := b.Text(t, ".plan tbody"); !strings.Contains(got, "1.602 s") || !strings.Contains(got, "1.911 s") {
 		t.Errorf("the plan reads %q", got)
 	}
-	if got := page.JS[int](t, b, `document.querySelectorAll("#lock-set-nx-timeline .held").length`); got != 2 {
+	if got := browsertest.JS[int](t, b, `document.querySelectorAll("#lock-set-nx-timeline .held").length`); got != 2 {
 		t.Errorf("%d holds are drawn, want that of client 1 and that of client 3", got)
 	}
-	if got := b.Text(t, "#verdicts tbody"); !strings.Contains(got, "nothing so far") || page.JS[bool](t, b, `!!document.querySelector(".story")`) {
+	if got := b.Text(t, "#verdicts tbody"); !strings.Contains(got, "nothing so far") || browsertest.JS[bool](t, b, `!!document.querySelector(".story")`) {
 		t.Errorf("before the violation, the verdicts read %q", got)
 	}
 	b.Do(t, chromedp.Evaluate(`document.querySelector("h1").dataset.kept = "yes"`, nil))
@@ -228,7 +214,7 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	}
 	await(t, b, `document.querySelector(".story")?.textContent.includes("both hold from")`)
 	await(t, b, `document.querySelector("#lock-set-nx .badge").textContent === "violated double-grant" && document.querySelector(".remark").textContent.includes("recovery period")`)
-	if !page.JS[bool](t, b, `document.querySelector("h1").dataset.kept === "yes"`) {
+	if !browsertest.JS[bool](t, b, `document.querySelector("h1").dataset.kept === "yes"`) {
 		t.Error("an update replaced a part of the page that had not changed")
 	}
 	// A replaced part of the page keeps its controls.
@@ -243,10 +229,10 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, b, `document.getElementById("lock-redlock")`)
-	for _, s := range page.Screens {
+	for _, s := range browsertest.Screens {
 		b.On(t, s)
 		b.Readable(t)
-		shot(t, b, "live", s)
+		b.Shot(t, "live", s)
 	}
 	// The run ends, and its report replaces the page.
 	if err := bundle.WriteResult(&report.Result{Schema: report.SchemaVersion, Scenario: "failover", World: "sim"}); err != nil {
@@ -301,7 +287,7 @@ func BenchmarkListOpens(b *testing.B) {
 	browser.Do(b, chromedp.Navigate(at+"/")) // the first time it reads every result
 	for b.Loop() {
 		browser.Do(b, chromedp.Navigate(at+"/"))
-		b.ReportMetric(page.JS[float64](b, browser, `performance.getEntriesByType("navigation")[0].loadEventStart`), "ms-to-load")
-		b.ReportMetric(page.JS[float64](b, browser, `performance.getEntriesByName("first-contentful-paint")[0].startTime`), "ms-to-paint")
+		b.ReportMetric(browsertest.JS[float64](b, browser, `performance.getEntriesByType("navigation")[0].loadEventStart`), "ms-to-load")
+		b.ReportMetric(browsertest.JS[float64](b, browser, `performance.getEntriesByName("first-contentful-paint")[0].startTime`), "ms-to-paint")
 	}
 }
