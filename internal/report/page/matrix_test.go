@@ -66,6 +66,10 @@ func TestMatrixPageInABrowser(t *testing.T) {
 	if empty := browsertest.JS[float64](t, b, `(() => { const heads = [...document.querySelectorAll("th.lockname")]; return heads[0].getBoundingClientRect().height - Math.max(...heads.map(h => h.querySelector("span").getBoundingClientRect().height)); })()`); empty > 20 {
 		t.Errorf("%.0f pixels of the header are empty", empty)
 	}
+	for _, s := range browsertest.Screens {
+		b.On(t, s)
+		b.Accessible(t)
+	}
 	// A cell links to the lock on the page of its run.
 	b.Do(t, chromedp.Click(".heat td.bad a", chromedp.ByQuery), chromedp.WaitVisible("#lock-set-nx", chromedp.ByQuery))
 	b.Calm(t)

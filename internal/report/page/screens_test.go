@@ -25,6 +25,7 @@ func TestRunPageOnScreens(t *testing.T) {
 			b.On(t, s)
 			b.Open(t, filepath.Join(dir, File))
 			b.Readable(t)
+			b.Accessible(t)
 			for _, selector := range []string{".verdicts tbody td:nth-child(3)", ".verdicts tbody td:first-child", ".story .l", ".plan .step"} {
 				if texts := browsertest.JS[[]string](t, b, cut(selector)); len(texts) > 0 {
 					t.Errorf("%s is cut: %q", selector, texts)

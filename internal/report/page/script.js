@@ -111,12 +111,12 @@
     bar.appendChild(button("−", "Zoom out", function () { zoom(0.5, 0.5); }));
     bar.appendChild(button("+", "Zoom in", function () { zoom(2, 0.5); }));
     if (mark) {
-      bar.appendChild(button("To the overlap", "Zoom to the moment from which both hold", function () {
+      bar.appendChild(button("To the overlap", "To the overlap: the moment from which both hold", function () {
         zoom(64, 0.5); zoom(0.125, 0.5);
         scroll.scrollLeft = parseFloat(mark.getAttribute("x1")) / 100 * scroll.clientWidth * level - scroll.clientWidth / 2;
       }));
     }
-    bar.appendChild(button("All", "Show the whole stretch", function () { zoom(1 / level, 0.5); }));
+    bar.appendChild(button("All", "All: the whole stretch", function () { zoom(1 / level, 0.5); }));
     t.insertBefore(bar, t.firstChild);
     scroll.addEventListener("wheel", function (e) {
       if (!e.ctrlKey) { return; }

@@ -26,3 +26,20 @@ func TestBrowserHearsTrouble(t *testing.T) {
 		}
 	}
 }
+
+// Axe finds what a reader with a keyboard or a screen reader cannot use.
+func TestInaccessible(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.html")
+	text := `<!DOCTYPE html><html><title>bad</title><img src="data:,x"><input><p style="color:#aaa;background:#fff">faint</p>`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := Start(t)
+	b.Open(t, path)
+	all := strings.Join(b.inaccessible(t), "\n")
+	for _, rule := range []string{"html-has-lang", "image-alt", "label", "color-contrast"} {
+		if !strings.Contains(all, rule+" (") {
+			t.Errorf("%s is not among what axe found:\n%s", rule, all)
+		}
+	}
+}
