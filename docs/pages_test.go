@@ -569,27 +569,39 @@ func programRows(t *testing.T) string {
 	return table([]string{"program", "shows", "version", "tried", "defect", "report"}, rows)
 }
 
-// TestRecommendedCampaign checks that the campaign for locks of users has the scenario of each question, and only scenarios
-// that exist.
-func TestRecommendedCampaign(t *testing.T) {
-	text, err := os.ReadFile("../campaigns/recommended.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var campaign struct{ Scenarios []string }
-	if err := yaml.Unmarshal(text, &campaign); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range campaign.Scenarios {
+// TestCampaignsOfQuestions checks that the campaign for locks of users has the scenario of each question, and only scenarios
+// that exist, and that the campaign of the questions has no others.
+func TestCampaignsOfQuestions(t *testing.T) {
+	recommended, asked := scenariosOf(t, "recommended"), scenariosOf(t, "questions")
+	for _, name := range recommended {
 		if !slices.Contains(scenarios.Names(), name) {
 			t.Errorf("campaigns/recommended.yaml names the scenario %s, which does not exist", name)
 		}
 	}
+	var want []string
 	for _, q := range questions.All() {
-		if !slices.Contains(campaign.Scenarios, q.Scenario) {
+		want = append(want, q.Scenario)
+		if !slices.Contains(recommended, q.Scenario) {
 			t.Errorf("campaigns/recommended.yaml lacks %s: %s", q.Scenario, q.Text)
 		}
 	}
+	if !slices.Equal(asked, want) {
+		t.Errorf("campaigns/questions.yaml has the scenarios %q, expected %q", asked, want)
+	}
+}
+
+// scenariosOf reads the scenarios of a campaign.
+func scenariosOf(t *testing.T, campaign string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../campaigns/" + campaign + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct{ Scenarios []string }
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Scenarios
 }
 
 // measured is a row of findings/redisson-4.7.0.csv, which has the runs of the locks of Redisson's jar. The file stands for
