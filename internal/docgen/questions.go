@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -235,13 +236,12 @@ func bounds(shown []cell) string {
 	for _, c := range shown {
 		counted[c.Episodes.n()] = true
 	}
+	delete(counted, 0)
 	text := "| episodes | none is violated: the rate is at most | all are violated: the rate is at least |\n| --: | --: | --: |\n"
-	for n := 1; n <= 1000; n++ {
-		if counted[n] {
-			_, high := stats.Bounds(0, n)
-			low, _ := stats.Bounds(n, n)
-			text += fmt.Sprintf("| %d | %.0f %% | %.0f %% |\n", n, high*100, low*100)
-		}
+	for _, n := range slices.Sorted(maps.Keys(counted)) {
+		_, high := stats.Bounds(0, n)
+		low, _ := stats.Bounds(n, n)
+		text += fmt.Sprintf("| %d | %.0f %% | %.0f %% |\n", n, high*100, low*100)
 	}
 	return text
 }
