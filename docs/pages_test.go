@@ -4,7 +4,6 @@ package docs
 import (
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"encoding/xml"
 	"flag"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"lockbench/internal/questions"
 	services "lockbench/internal/service/catalog"
 	"lockbench/internal/stats"
-	"lockbench/locks"
 	"lockbench/locks/catalog"
 	"lockbench/locks/locktest"
 	"lockbench/scenarios"
@@ -45,9 +43,6 @@ var blocks = []block{
 	{"reference/scenarios.md", "scenarios", scenarioRows},
 	{"reference/formats.md", "history", historyFields},
 	{"reference/formats.md", "result", resultFields},
-	{"locks.md", "locks", lockRows},
-	{"libraries.md", "libraries", libraryRows},
-	{"libraries.md", "adds", addedRows},
 	{"conformance.md", "rules", ruleRows},
 	{"guest-protocol.md", "endpoints", endpointRows},
 	{"services.md", "services", serviceRows},
@@ -154,97 +149,6 @@ func scenarioRows(t *testing.T) string {
 		rows = append(rows, []string{"`" + name + "`", faults, oneLine(s.About), strings.Join(s.Shows, ", ")})
 	}
 	return table([]string{"scenario", "faults", "what it shows", "[bugs](../bugs.md)"}, rows)
-}
-
-// lockRows has a row for each lock of the catalog that is not a library.
-func lockRows(t *testing.T) string {
-	var rows [][]string
-	for _, l := range catalog.All() {
-		if l.Library == nil {
-			rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, claimsOf(t, l.Claims)})
-		}
-	}
-	return table([]string{"lock", "runs on", "", "claims"}, rows)
-}
-
-// libraryRows has a row for each stock library.
-func libraryRows(t *testing.T) string {
-	var rows [][]string
-	for _, l := range catalog.All() {
-		if l.Library == nil {
-			continue
-		}
-		sim := "yes"
-		if l.Library.Real {
-			sim = "no"
-		}
-		rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, l.Library.Version, sim})
-	}
-	return table([]string{"library", "runs on", "", "version", "in `sim`"}, rows)
-}
-
-// added is a comment of an adapter that states something that the adapter adds to some libraries.
-var added = regexp.MustCompile(`(?m)^\s*(?://|#|\*)\s+adds ([\w*, -]+): (.+)$`)
-
-// addedRows has a row for each thing that adapters add to libraries, from the comments of the adapters.
-func addedRows(t *testing.T) string {
-	var rows [][]string
-	for _, root := range []string{"../guests", "../more/libraries", "../more/guests", "../more/kubelease", "../examples/python-guest"} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !slices.Contains([]string{".java", ".mjs", ".py", ".rs", ".go"}, filepath.Ext(path)) {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, found := range added.FindAllStringSubmatch(string(text), -1) {
-				names := strings.Split(found[1], ", ")
-				for i, name := range names {
-					if !slices.ContainsFunc(catalog.All(), func(l catalog.Lock) bool {
-						matched, err := filepath.Match(name, l.Name)
-						return err == nil && matched && l.Library != nil
-					}) {
-						t.Errorf("%s: %s is not a library", path, name)
-					}
-					names[i] = "`" + name + "`"
-				}
-				rows = append(rows, []string{strings.Join(names, ", "), found[2]})
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
-	return table([]string{"libraries", "what the adapter adds"}, rows)
-}
-
-// runsOn names the service of a lock and the topologies of the service on which it runs.
-func runsOn(l catalog.Lock) string {
-	if l.Service == "" {
-		return "no server"
-	}
-	name := l.Service
-	if s, ok := services.Find(l.Service); ok && len(l.Topologies) == len(s.Topologies) {
-		return name
-	}
-	var all []string
-	for _, topology := range l.Topologies {
-		all = append(all, string(topology))
-	}
-	return name + ": " + strings.Join(all, ", ")
-}
-
-// claimsOf lists the claims of a lock by their names in the guest protocol.
-func claimsOf(t *testing.T, claims locks.Claims) string {
-	text, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var set map[string]bool
-	if err := json.Unmarshal(text, &set); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(slices.Sorted(maps.Keys(set)), ", ")
 }
 
 // ruleRows has a row for each rule of the conformance suite.
@@ -535,7 +439,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // tables limits the bytes of all generated blocks. A page is as long as its subject needs, and tables grow by
 // themselves.
-const tables = 256 << 10
+const tables = 320 << 10
 
 // programRows lists the programs of findings/repro with their recorded results.
 func programRows(t *testing.T) string {
@@ -974,7 +878,7 @@ func allPages(t *testing.T) map[string]string {
 
 // generatedBlocks are the names of the blocks that tests compare, here and in other packages.
 func generatedBlocks() []string {
-	names := []string{"measured", "keys", "checks", "commands", "program"}
+	names := []string{"measured", "libraries", "adds", "library", "locks", "keys", "checks", "commands", "program"}
 	for _, b := range blocks {
 		names = append(names, b.name)
 	}

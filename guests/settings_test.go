@@ -25,7 +25,10 @@ import (
 	"lockbench/locks"
 )
 
-// languages are the languages of the settings that docs/choose-a-lock.md shows, with the test of one.
+// pages show settings: all blocks of code in one of the languages.
+var pages = []string{"../docs/choose-a-lock.md", "../docs/libraries/*.md"}
+
+// languages are the languages of the settings, with the test of one.
 var languages = map[string]func(t *testing.T, text string){
 	"conf":   redisServerTakes,
 	"go":     goCompiles,
@@ -35,25 +38,40 @@ var languages = map[string]func(t *testing.T, text string){
 	"sql":    fenceLosesNoUpdate,
 }
 
-// Each block of settings of the page works with the libraries and servers of this machine.
+// Each block of settings of the pages works with the libraries and servers of this machine, and stands on one page.
 func TestSettings(t *testing.T) {
-	page, err := os.ReadFile("../docs/choose-a-lock.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]bool{}
-	for _, block := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
-		language, text := block[1], block[2]
-		shown[language] = true
-		t.Run(language, func(t *testing.T) {
-			if languages[language] == nil {
-				t.Fatalf("no test runs the language %s of docs/choose-a-lock.md", language)
+	shown, pageOf := map[string]bool{}, map[string]string{}
+	for _, pattern := range pages {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: found %q, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			page, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			languages[language](t, text)
-		})
+			blocks := regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
+			if len(blocks) == 0 {
+				t.Errorf("%s shows no settings", file)
+			}
+			for _, block := range blocks {
+				language, text := block[1], block[2]
+				if other := pageOf[text]; other != "" {
+					t.Errorf("%s and %s show the same settings:\n%s", other, file, text)
+				}
+				shown[language], pageOf[text] = true, file
+				t.Run(strings.TrimSuffix(filepath.Base(file), ".md")+"/"+language, func(t *testing.T) {
+					if languages[language] == nil {
+						t.Fatalf("no test runs the language %s of %s", language, file)
+					}
+					languages[language](t, text)
+				})
+			}
+		}
 	}
 	if len(shown) != len(languages) {
-		t.Errorf("the page shows %v, and there are tests for %d languages", shown, len(languages))
+		t.Errorf("the pages show %v, and there are tests for %d languages", shown, len(languages))
 	}
 }
 
@@ -77,15 +95,23 @@ func written(t *testing.T, name, text string) string {
 	return dir
 }
 
+// javaCompiles compiles a class with the libraries of the guest that has its packages.
 func javaCompiles(t *testing.T, text string) {
-	need(t, "java/redisson-4.7.0")
+	guest := "java/spring"
+	for name, pkg := range map[string]string{"java/redisson-4.7.0": "org.redisson", "java/curator": "org.apache.curator"} {
+		if strings.Contains(text, "import "+pkg+".") {
+			guest = name
+		}
+	}
+	need(t, guest)
 	needs.OrSkip(t, "guests", needs.Programs("javac"))
-	succeeds(t, written(t, "Settings.java", text), "javac", "-cp", mustAbs(t, built)+"/java/redisson-4.7.0/lib/*", "Settings.java")
+	succeeds(t, written(t, "Settings.java", text), "javac", "-cp", mustAbs(t, built)+"/"+guest+"/lib/*", "Settings.java")
 }
 
+// nodeRuns runs a module. It calls redlock by the name of the package, of which the guests have two versions.
 func nodeRuns(t *testing.T, text string) {
 	need(t, "node/npm")
-	dir := written(t, "settings.mjs", text)
+	dir := written(t, "settings.mjs", strings.ReplaceAll(text, `from "redlock"`, `from "redlock-5"`))
 	if err := os.Symlink(filepath.Join(mustAbs(t, built), "node/npm/node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}

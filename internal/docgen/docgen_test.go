@@ -28,7 +28,7 @@ func TestPagesAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if is != want {
-			t.Errorf("%s does not show the results of %s; go run ./internal/docgen writes the table", b.page, b.from)
+			t.Errorf("block %s of %s does not show %s; go run ./internal/docgen writes it", b.name, b.page, b.from)
 		}
 	}
 	drawn, err := pictures()
@@ -56,11 +56,21 @@ func TestRun(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(top, "results"), os.DirFS("results")); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range blocks() {
-		if err := os.MkdirAll(filepath.Join(top, filepath.Dir(b.page)), 0o755); err != nil {
+	for _, folder := range adapterFolders {
+		if err := os.CopyFS(filepath.Join(top, folder), os.DirFS(folder)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(top, b.page), []byte("before\n<!-- measured -->\nold\n<!-- /measured -->\nafter\n"), 0o644); err != nil {
+	}
+	pages := map[string]string{findingsPage: readFile(t, findingsPage)}
+	for _, b := range blocks() {
+		if pages[b.page] == "" {
+			pages[b.page] = "before\n"
+		}
+		pages[b.page] += "<!-- " + b.name + " -->\nold\n<!-- /" + b.name + " -->\nafter\n"
+	}
+	for page, text := range pages {
+		page = filepath.Join(top, page)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(page), 0o755), os.WriteFile(page, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,6 +102,69 @@ func TestRun(t *testing.T) {
 		if err := run([]string{of, filepath.Join(top, "nothing")}); err == nil {
 			t.Errorf("%s takes the results of a folder that does not exist", of)
 		}
+	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestLibraryPages: each page of a library is made of locks that are libraries, no lock is on two pages, and the form of a page
+// is the one of all: two sentences of verdict, settings, what breaks, and the commands.
+func TestLibraryPages(t *testing.T) {
+	inTopFolder(t)
+	seen := map[string]string{}
+	var want []string
+	for _, p := range libraryPages() {
+		file := "docs/libraries/" + p.name + ".md"
+		want = append(want, file)
+		for _, name := range p.locks {
+			if l, known := catalog.Find(name); !known || l.Library == nil || seen[name] != "" {
+				t.Errorf("%s: lock %s is not a library, or is on page %s, too", p.name, name, seen[name])
+			}
+			seen[name] = p.name
+		}
+		text := readFile(t, file)
+		for _, part := range []string{"\n## Settings\n", "\n## What breaks, and what does not\n", "\n## Run it\n", "\nlockbench run ", "\nlockbench conform "} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s lacks %q", file, strings.TrimSpace(part))
+			}
+		}
+	}
+	slices.Sort(want)
+	if files, err := filepath.Glob("docs/libraries/*.md"); err != nil || !slices.Equal(files, want) {
+		t.Errorf("the pages are %q, expected %q: %v", files, want, err)
+	}
+}
+
+// TestLibraryParts: a page has the findings, the additions of adapters and the results of conformance of its own locks.
+func TestLibraryParts(t *testing.T) {
+	inTopFolder(t)
+	p := libraryPage{name: "a", locks: []string{"redsync", "redislock"}, findings: []string{"no library"}}
+	if rows, err := p.findingRows(); err == nil {
+		t.Errorf("the findings about no library are %q", rows)
+	}
+	p.findings = []string{"redsync"}
+	if rows, err := p.findingRows(); err != nil || !strings.Contains(rows, "](../findings/go-redis-retries.md)") || strings.Contains(rows, "kazoo") {
+		t.Errorf("the findings about redsync are %q, %v", rows, err)
+	}
+	if got := p.adapter([]addition{{[]string{"red*"}, "both"}, {[]string{"redsync*"}, "one"}, {[]string{"kazoo"}, "none"}}); !strings.Contains(got, "\n- both\n- `redsync`: one\n") || strings.Contains(got, "none") {
+		t.Errorf("the adapter adds %q", got)
+	}
+	got := p.doors([]door{
+		{Lock: "redsync", Call: "a", Topology: "independent", Kept: 3}, {Lock: "redsync", Call: "b", Topology: "independent", Kept: 4},
+		{Lock: "redsync", Call: "c", Topology: "independent", Kept: 5, Broken: "expiry"}, {Lock: "kazoo", Topology: "single", Kept: 6},
+	})
+	if !strings.Contains(got, "| `redsync` | independent | `a` 3, `b` 4 |  |  |  |\n| `redsync` | independent | `c` 5 | `expiry` |  |  |\n") || strings.Contains(got, "single") {
+		t.Errorf("the results of conformance are %q", got)
+	}
+	if got := p.questions(nil, nil); !strings.Contains(got, "| question | `redsync` | `redislock` |\n") {
+		t.Errorf("the questions are %q", got)
 	}
 }
 

@@ -1,13 +1,14 @@
-// Docgen writes the measured tables and pictures of the documentation from the files in results/. Run it in the top folder:
+// Docgen writes the generated parts of the documentation: measured tables and pictures from the files in results/, and the parts
+// of the pages about libraries that come from the catalog and from adapters. Run it in the top folder:
 //
-//	go run ./internal/docgen                  write the tables and pictures
+//	go run ./internal/docgen                  write the pages and pictures
 //	go run ./internal/docgen -collect FOLDER  first take the results of the runs below a folder: make measure does so
 //	go run ./internal/docgen -points FOLDER   first take how often the points of scenarios happened in these runs
 //	go run ./internal/docgen -doors FOLDER    first take the results of results/doors.sh
 //	go run ./internal/docgen -power FOLDER    first take the results of results/power-loss.sh
 //	go run ./internal/docgen -sets FOLDER     first take the results of explore --faults, NAME.json for each lock and workload
 //
-// A test of this package fails if a page or a picture does not show what results/ has.
+// A test of this package fails if a page or a picture is not current.
 package main
 
 import (
@@ -17,22 +18,22 @@ import (
 	"strings"
 )
 
-// block is the measured part of a page.
+// block is a generated part of a page, which stands between <!-- NAME --> and <!-- /NAME -->.
 type block struct {
-	page, from string
-	text       func() (string, error)
+	page, name, from string
+	text             func() (string, error)
 }
 
 func blocks() []block {
-	return []block{
-		{"README.md", cellsFile, cellsBlock(readme)},
-		{"docs/locks.md", cellsFile, cellsBlock(locksPage)},
-		{"docs/questions.md", cellsFile, cellsBlock(questionsPage)},
-		{"docs/redisson.md", cellsFile, cellsBlock(portsPage)},
-		{"docs/conformance.md", doorsFile, doorsBlock},
-		{"docs/reference/points.md", pointsFile, pointsBlock},
-		{"docs/services.md", powerFile, powerBlock},
-	}
+	return append(libraryBlocks(), []block{
+		{"README.md", "measured", cellsFile, cellsBlock(readme)},
+		{"docs/locks.md", "measured", cellsFile, cellsBlock(locksPage)},
+		{"docs/questions.md", "measured", cellsFile, cellsBlock(questionsPage)},
+		{"docs/redisson.md", "measured", cellsFile, cellsBlock(portsPage)},
+		{"docs/conformance.md", "measured", doorsFile, doorsBlock},
+		{"docs/reference/points.md", "measured", pointsFile, pointsBlock},
+		{"docs/services.md", "measured", powerFile, powerBlock},
+	}...)
 }
 
 // current returns a page, and the page as it should be.
@@ -41,17 +42,17 @@ func (b block) current() (is, want string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	measured, err := b.text()
+	made, err := b.text()
 	if err != nil {
-		return "", "", fmt.Errorf("make the table of %s: %w", b.page, err)
+		return "", "", fmt.Errorf("make block %s of %s: %w", b.name, b.page, err)
 	}
-	const begin, end = "<!-- measured -->\n", "<!-- /measured -->"
+	begin, end := "<!-- "+b.name+" -->\n", "<!-- /"+b.name+" -->"
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
 		return "", "", fmt.Errorf("%s has no %s ... %s", b.page, strings.TrimSpace(begin), end)
 	}
-	return string(text), before + begin + measured + end + after, nil
+	return string(text), before + begin + made + end + after, nil
 }
 
 func main() {
