@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: chaos test quick matrix image clean race bare long lint build more kubernetes guests mutants measure verify determinism bench help
+.PHONY: chaos test quick matrix image clean race long lint build more kubernetes guests mutants measure verify determinism bench help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -49,9 +49,6 @@ quick: ## vet, unit tests, golden histories and one simulated failover: two minu
 	go test ./internal/history/... ./internal/stats ./internal/guest ./locks ./scenarios ./workloads ./nemesis
 	go test -run Golden ./checker
 	$(MAKE) chaos WORLD=sim EPISODES=1 SEED=1
-
-bare: ### the tests that use servers, with all servers, browsers and Docker hidden
-	@SETUP=no scripts/bare scripts/test servers
 
 long: ### the tests that `make test` says it skipped because they take long (half an hour)
 	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 60m ./locks/locktest ./locks/redisson
