@@ -32,7 +32,7 @@ BUDGET    ?=
 RESUME    ?=
 FILE      ?=
 
-.PHONY: chaos test quick matrix image clean race long lint build more kubernetes guests mutants measure verify determinism bench help
+.PHONY: chaos test quick matrix image clean race long lint build more kubernetes guests mutants measure site verify determinism bench help
 
 chaos: build ## break locks: SCENARIO=failover LOCKS=a,b WORLD=local SEED=7 EPISODES=10 FLAGS='--expect valid'
 	@$(BIN) run $(SCENARIO) $(if $(LOCKS),--locks '$(LOCKS)') $(if $(WORLD),--world $(WORLD)) $(if $(SEED),--seed $(SEED)) \
@@ -124,6 +124,12 @@ measure: build guests more ### run a campaign and write its results into results
 	$(BIN) matrix $(if $(RESUME),--resume build/measure/$(notdir $(basename $(FILE)))/matrix/$(notdir $(basename $(FILE))),--file $(FILE) --seed 1 --out build/measure/$(notdir $(basename $(FILE)))) \
 		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') || [ $$? -le 3 ]
 	go run ./internal/docgen -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
+
+site: ### one HTML page of all measured cells, from results/: build/site/index.html
+	@mkdir -p build
+	@go build -o build/docgen ./internal/docgen
+	@build/docgen -site build/site
+	@echo build/site/index.html
 
 verify: build ### the long checks of the checker, and fuzzing (half an hour; SINCE=REVISION compares a corpus with that revision)
 	LOCKBENCH_VERIFY=1 go test -timeout 3h -v ./checker/internal/sweep/ ./checker/ 2>&1 | grep -vE '^=== |^ *--- PASS|^PASS'; exit $${PIPESTATUS[0]}

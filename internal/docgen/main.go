@@ -7,15 +7,19 @@
 //	go run ./internal/docgen -doors FOLDER    first take the results of results/doors.sh
 //	go run ./internal/docgen -power FOLDER    first take the results of results/power-loss.sh
 //	go run ./internal/docgen -sets FOLDER     first take the results of explore --faults, NAME.json for each lock and workload
+//	go run ./internal/docgen -site FOLDER     write only the page of all cells, FOLDER/index.html: make site does so
 //
 // A test of this package fails if a page or a picture is not current.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"strings"
+
+	"lockbench/internal/report"
 )
 
 // block is a generated part of a page, which stands between <!-- NAME --> and <!-- /NAME -->.
@@ -56,10 +60,22 @@ func (b block) current() (is, want string, err error) {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	err := run(os.Args[1:])
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "docgen:", err)
-		os.Exit(1)
 	}
+	os.Exit(exitCode(err))
+}
+
+// exitCode is 3 if results cannot be published, as for a run without a result, and 1 for other errors.
+func exitCode(err error) int {
+	if errors.As(err, new(badData)) {
+		return report.ExitHarness
+	}
+	if err != nil {
+		return 1
+	}
+	return 0
 }
 
 // noResults is the error for a folder without results. The file of results stays as it is.
@@ -72,8 +88,12 @@ func run(args []string) error {
 	} {
 		flags.Func(name, "first take the results in this `folder`", take)
 	}
+	site := flags.String("site", "", "write the page of all cells into this `folder`, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *site != "" {
+		return writeSite(*site)
 	}
 	for _, b := range blocks() {
 		is, want, err := b.current()
