@@ -56,8 +56,14 @@ func TestRun(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(top, "results"), os.DirFS("results")); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range adapterFolders {
+	for _, folder := range append([]string{"docs/findings"}, adapterFolders...) {
 		if err := os.CopyFS(filepath.Join(top, folder), os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{"checker", "internal", "locks"} {
+		here, err := filepath.Abs(folder)
+		if err = errors.Join(err, os.Symlink(here, filepath.Join(top, folder))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,6 +118,25 @@ func readFile(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestEveryReportHasItsProgram: the reports to send have the source of their program, and no page has two blocks of one name.
+func TestEveryReportHasItsProgram(t *testing.T) {
+	inTopFolder(t)
+	if len(upstreamBlocks()) == 0 {
+		t.Error("found no report to send")
+	}
+	if text, err := programIn("docs/findings"); err == nil {
+		t.Errorf("docs/findings has no program, and the text is %q", text)
+	}
+	seen := map[string]bool{}
+	for _, b := range blocks() {
+		if name := b.page + " " + b.name; seen[name] {
+			t.Errorf("%s is made twice", name)
+		} else {
+			seen[name] = true
+		}
+	}
 }
 
 // TestLibraryPages: each page of a library is made of locks that are libraries, no lock is on two pages, and the form of a page
@@ -389,5 +414,14 @@ func TestOneCommit(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, expected %q", test.name, err, test.want)
 		}
+	}
+}
+
+func TestWithIssues(t *testing.T) {
+	got := withIssues("Redisson #1, #2 (3.46); ShedLock #3; GH-4")
+	want := "Redisson [#1](https://github.com/redisson/redisson/issues/1), [#2](https://github.com/redisson/redisson/issues/2) (3.46); " +
+		"ShedLock [#3](https://github.com/lukas-krecan/ShedLock/issues/3); [GH-4](https://github.com/spring-projects/spring-integration/issues/4)"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,5 +1,5 @@
-// Docgen writes the generated parts of the documentation: measured tables and pictures from the files in results/, and the parts
-// of the pages about libraries that come from the catalog and from adapters. Run it in the top folder:
+// Docgen writes the generated parts of the documentation: tables and pictures from the files in results/, and tables from the
+// catalog of locks, scenarios, services, comments of structs and adapters, and programs of findings. Run it in the top folder:
 //
 //	go run ./internal/docgen                  write the pages and pictures
 //	go run ./internal/docgen -collect FOLDER  first take the results of the runs below a folder: make measure does so
@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"lockbench/internal/report"
@@ -28,8 +29,14 @@ type block struct {
 	text             func() (string, error)
 }
 
+// blocks are all generated parts but those that are made from the inside of cmd/lockbench, scenarios and internal/run: their tests write them.
 func blocks() []block {
-	return append(libraryBlocks(), []block{
+	return slices.Concat(measuredBlocks(), setBlocks(), libraryBlocks(), codeBlocks(), fieldBlocks(), findingBlocks(), upstreamBlocks())
+}
+
+// measuredBlocks are the parts of pages that come from results.
+func measuredBlocks() []block {
+	return []block{
 		{"README.md", "measured", cellsFile, cellsBlock(readme)},
 		{"docs/locks.md", "measured", cellsFile, cellsBlock(locksPage)},
 		{"docs/questions.md", "measured", cellsFile, cellsBlock(questionsPage)},
@@ -37,7 +44,7 @@ func blocks() []block {
 		{"docs/conformance.md", "measured", doorsFile, doorsBlock},
 		{"docs/reference/points.md", "measured", pointsFile, pointsBlock},
 		{"docs/services.md", "measured", powerFile, powerBlock},
-	}...)
+	}
 }
 
 // current returns a page, and the page as it should be.

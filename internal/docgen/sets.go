@@ -15,7 +15,7 @@ import (
 	"lockbench/internal/virtual/search"
 )
 
-// setsFile has the counts of explore --faults, and setFaultsFile the names of the faults in it. Tests of docs/ write them into pages.
+// setsFile has the counts of explore --faults, and setFaultsFile the names of the faults in it.
 const (
 	setsFile      = "results/sets.csv"
 	setFaultsFile = "results/sets-faults.csv"

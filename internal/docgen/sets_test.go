@@ -1,8 +1,12 @@
 package main
 
 import (
+	"maps"
 	"reflect"
+	"strings"
 	"testing"
+
+	"lockbench/locks/mutants"
 )
 
 // TestShorten: the columns of a search are written once, and each fault has a number.
@@ -25,5 +29,29 @@ func TestShorten(t *testing.T) {
 	}
 	if want := [][]string{{"1", "pause: holder"}, {"2", "kill: redis-1"}}; !reflect.DeepEqual(faults, want) {
 		t.Errorf("the faults are %q, want %q", faults, want)
+	}
+}
+
+// Each mutant was tried, and each that no single fault shows has a reason.
+func TestMutantsHaveASetOrAReason(t *testing.T) {
+	inTopFolder(t)
+	all, err := setCounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := maps.Clone(unreached)
+	for _, m := range mutants.All() {
+		original, _, _ := strings.Cut(m.Original, "/")
+		shown, why := shownBy(m, all[m.Name], all[original]) != nil, unreached[m.Name]
+		switch {
+		case len(all[m.Name]) == 0:
+			t.Errorf("%s was not tried", m.Name)
+		case shown == (why != ""):
+			t.Errorf("%s: shown %v, reason %q; want one of them", m.Name, shown, why)
+		}
+		delete(reasons, m.Name)
+	}
+	for name := range reasons {
+		t.Errorf("%s has a reason, and is not a mutant", name)
 	}
 }

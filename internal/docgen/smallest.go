@@ -1,20 +1,32 @@
-package docs
+package main
 
 import (
 	"encoding/csv"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"lockbench/internal/report"
 	"lockbench/locks/catalog"
 	"lockbench/locks/mutants"
 )
+
+// setBlocks are the parts of pages that count sets of faults.
+func setBlocks() []block {
+	const page = "docs/smallest-sets.md"
+	return []block{
+		{"README.md", "few", setsFile, fewSmallestRows},
+		{page, "smallest", setsFile, smallestRows},
+		{page, "redlock", setsFile, redlockRows},
+		{page, "jar", "results/sets-redlock-local.csv", jarRows},
+		{page, "shown", setsFile, mutantSetRows},
+		{page, "growth", "results/sets-growth.csv", growthRows},
+		{page, "seeds", "results/sets-seeds.csv", seedRows},
+	}
+}
 
 // setCount is a row of results/sets.csv.
 type setCount struct {
@@ -23,14 +35,21 @@ type setCount struct {
 }
 
 // setCounts reads results/sets.csv, by lock.
-func setCounts(t *testing.T) map[string][]setCount {
-	t.Helper()
+func setCounts() (map[string][]setCount, error) {
 	faults := map[string]string{} // by number
-	for _, r := range readCSV(t, "../results/sets-faults.csv") {
+	named, err := readCSV(setFaultsFile)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := readCSV(setsFile)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range named {
 		faults[r[0]] = r[1]
 	}
 	all, search := map[string][]setCount{}, []string(nil)
-	for _, r := range readCSV(t, "../results/sets.csv") {
+	for _, r := range counted {
 		if r[0] == "" {
 			copy(r, search) // of the row above
 		}
@@ -48,22 +67,21 @@ func setCounts(t *testing.T) map[string][]setCount {
 			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: strings.Join(kind, " + "), shows: r[8], count: n(9), after: n(10),
 		})
 	}
-	return all
+	return all, nil
 }
 
 // readCSV returns the rows of a file after its header.
-func readCSV(t *testing.T, path string) [][]string {
-	t.Helper()
-	file, err := os.Open(path)
+func readCSV(file string) ([][]string, error) {
+	in, err := os.Open(file)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
+	defer in.Close()
+	rows, err := csv.NewReader(in).ReadAll()
+	if err != nil || len(rows) == 0 {
+		return nil, fmt.Errorf("%s: no table: %v", file, err)
 	}
-	return rows[1:]
+	return rows[1:], nil
 }
 
 // harm is a column of the table of smallest sets.
@@ -84,15 +102,17 @@ var harms = []harm{
 }
 
 // smallestRows has a row for each right lock and the ports, with the smallest number of faults for each harm.
-func smallestRows(t *testing.T) string { return smallestOf(t, harms) }
+func smallestRows() (string, error) { return smallestOf(harms) }
 
 // fewSmallestRows is the table of the README, which must be short.
-func fewSmallestRows(t *testing.T) string { return smallestOf(t, harms[:4], "set-nx", "redlock") }
+func fewSmallestRows() (string, error) { return smallestOf(harms[:4], "set-nx", "redlock") }
 
 // smallestOf has a row for each of some locks, or of all, and a column for each of some harms.
-func smallestOf(t *testing.T, harms []harm, only ...string) string {
-	t.Helper()
-	all := setCounts(t)
+func smallestOf(harms []harm, only ...string) (string, error) {
+	all, err := setCounts()
+	if err != nil {
+		return "", err
+	}
 	head := []string{"lock", "sets tried"}
 	for _, h := range harms {
 		head = append(head, h.title)
@@ -130,7 +150,7 @@ func smallestOf(t *testing.T, harms []harm, only ...string) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(head, rows)
+	return table(head, rows), nil
 }
 
 // sooner reports whether a set shows a mutant better than another one: by its class, then with fewer faults, then earlier.
@@ -142,8 +162,11 @@ func sooner(a, b setCount, class string) bool {
 }
 
 // mutantSetRows has a row for each mutant of a Redis lock: the smallest set that shows it and does not show its original.
-func mutantSetRows(t *testing.T) string {
-	all := setCounts(t)
+func mutantSetRows() (string, error) {
+	all, err := setCounts()
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
 	for _, m := range mutants.All() {
 		original, _, _ := strings.Cut(m.Original, "/")
@@ -158,7 +181,7 @@ func mutantSetRows(t *testing.T) string {
 		}
 		rows = append(rows, row)
 	}
-	return table([]string{"mutant", "original", "workload", "faults", "shows", "sets tried until then"}, rows)
+	return table([]string{"mutant", "original", "workload", "faults", "shows", "sets tried until then"}, rows), nil
 }
 
 // shownBy returns the smallest set that shows a mutant and does not show its original, or nil.
@@ -191,25 +214,6 @@ func triedOf(counts []setCount) (sets int) {
 	return sets
 }
 
-// Each mutant was tried, and each that no single fault shows has a reason.
-func TestMutantsHaveASetOrAReason(t *testing.T) {
-	all, reasons := setCounts(t), maps.Clone(unreached)
-	for _, m := range mutants.All() {
-		original, _, _ := strings.Cut(m.Original, "/")
-		shown, why := shownBy(m, all[m.Name], all[original]) != nil, unreached[m.Name]
-		switch {
-		case len(all[m.Name]) == 0:
-			t.Errorf("%s was not tried", m.Name)
-		case shown == (why != ""):
-			t.Errorf("%s: shown %v, reason %q; want one of them", m.Name, shown, why)
-		}
-		delete(reasons, m.Name)
-	}
-	for name := range reasons {
-		t.Errorf("%s has a reason, and is not a mutant", name)
-	}
-}
-
 // unreached are the reasons for which no single fault shows a mutant.
 var unreached = map[string]string{
 	"minute-at-most":          "needs a lease of more than a minute",
@@ -227,8 +231,12 @@ var unreached = map[string]string{
 }
 
 // redlockRows counts the sets of redlock by what they show.
-func redlockRows(t *testing.T) string {
-	counts := setCounts(t)["redlock"]
+func redlockRows() (string, error) {
+	all, err := setCounts()
+	if err != nil {
+		return "", err
+	}
+	counts := all["redlock"]
 	columns := append(slices.Clone(harms[1:4]),
 		harm{"overstay, a client is stopped", func(c setCount) bool { return c.shows == "overstay" && stops(c.kind) }},
 		harm{"overstay, none is stopped", func(c setCount) bool { return c.shows == "overstay" && !stops(c.kind) }},
@@ -257,7 +265,7 @@ func redlockRows(t *testing.T) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(head, rows)
+	return table(head, rows), nil
 }
 
 // stops reports whether a client is stopped for longer than a lease.
@@ -266,42 +274,58 @@ func stops(kind string) bool { return stoppedClient.MatchString(kind) }
 var stoppedClient = regexp.MustCompile(`pause: (holder|a waiter), for: 1\.5s`)
 
 // jarRows shows how often a stopped master breaks each implementation of Redlock on real servers.
-func jarRows(t *testing.T) string {
+func jarRows() (string, error) {
+	lines, err := readCSV("results/sets-redlock-local.csv")
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
-	for _, r := range readCSV(t, "../results/sets-redlock-local.csv") {
+	for _, r := range lines {
 		rows = append(rows, []string{"`" + r[0] + "`", r[1], r[2]})
 	}
-	return table([]string{"lock", "episodes with a double grant", "of"}, rows)
+	return table([]string{"lock", "episodes with a double grant", "of"}, rows), nil
 }
 
 // growthRows shows how the number of sets grows.
-func growthRows(t *testing.T) string {
+func growthRows() (string, error) {
+	lines, err := readCSV("results/sets-growth.csv")
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
-	for _, r := range readCSV(t, "../results/sets-growth.csv") {
+	for _, r := range lines {
 		rows = append(rows, append([]string{"`" + r[0] + "`"}, r[1:]...))
 	}
-	return table([]string{"lock", "clients", "rounds", "faults", "sets", "sets per second of processor time, on a busy machine"}, rows)
+	return table([]string{"lock", "clients", "rounds", "faults", "sets", "sets per second of processor time, on a busy machine"}, rows), nil
 }
 
 // seedRows compares seeds with sets.
-func seedRows(t *testing.T) string {
-	all, byName := setCounts(t), map[string]mutants.Mutant{}
+func seedRows() (string, error) {
+	all, err := setCounts()
+	if err != nil {
+		return "", err
+	}
+	byName := map[string]mutants.Mutant{}
 	for _, m := range mutants.All() {
 		byName[m.Name] = m
 	}
+	lines, err := readCSV("results/sets-seeds.csv")
+	if err != nil {
+		return "", err
+	}
 	var rows [][]string
-	for _, r := range readCSV(t, "../results/sets-seeds.csv") {
+	for _, r := range lines {
 		m := byName[r[0]]
 		original, _, _ := strings.Cut(m.Original, "/")
 		row := []string{"`" + r[0] + "`", "`" + r[1] + "`", r[2], r[3], "none", ""}
 		if shown := shownBy(m, all[r[0]], all[original]); shown != nil {
 			perS, err := strconv.ParseFloat(r[4], 64)
 			if err != nil {
-				t.Fatal(err)
+				return "", err
 			}
 			row[4], row[5] = strconv.Itoa(shown.after), fmt.Sprintf("%.2f", float64(shown.after)/perS)
 		}
 		rows = append(rows, row)
 	}
-	return table([]string{"mutant", "scenario", "seeds until the first violation", "processor time, s", "sets until the first difference from the original", "processor time, s"}, rows)
+	return table([]string{"mutant", "scenario", "seeds until the first violation", "processor time, s", "sets until the first difference from the original", "processor time, s"}, rows), nil
 }
