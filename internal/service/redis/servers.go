@@ -158,11 +158,23 @@ func (g *nodes) role(ctx context.Context, node string) (role, error) {
 	switch {
 	case len(list) == 3 && list[0] == "master":
 		replicas, _ := list[2].([]any)
-		return role{master: true, replicas: len(replicas)}, nil
+		return role{master: true, replicas: distinct(replicas)}, nil
 	case len(list) == 5 && list[0] == "slave":
 		return role{of: g.called(fmt.Sprint(list[1]), fmt.Sprint(list[2])), state: fmt.Sprint(list[3])}, nil
 	}
 	return role{}, fmt.Errorf("%s answers ROLE by %v", node, reply)
+}
+
+// distinct counts the replicas in an answer to ROLE by their addresses. The master keeps a broken connection of a replica in the
+// list until repl-timeout, although the replica has connected again.
+func distinct(replicas []any) int {
+	addresses := map[string]bool{}
+	for _, r := range replicas {
+		if r, ok := r.([]any); ok && len(r) >= 2 {
+			addresses[fmt.Sprint(r[:2])] = true
+		}
+	}
+	return len(addresses)
 }
 
 // offsets returns how much each data node has written or applied.
