@@ -84,9 +84,9 @@ func TestKilledHarness(t *testing.T) {
 }
 
 // TestKilledAtAnyMoment kills runs at random times. Some seconds later only the results are left, and all histories can be
-// judged. LOCKBENCH_LONG=1 kills twenty runs in each world instead of two.
+// judged. LOCKBENCH_LONG=1 kills twenty runs in each world instead of one.
 func TestKilledAtAnyMoment(t *testing.T) {
-	moments := 2
+	moments := 1
 	if os.Getenv("LOCKBENCH_LONG") != "" {
 		moments = 20
 	}
@@ -116,9 +116,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 }
 
 // TestKilledWithDisks kills runs at random times whose servers are on mounted disks. LOCKBENCH_LONG=1 kills twenty runs in each world
-// instead of two.
+// instead of one.
 func TestKilledWithDisks(t *testing.T) {
-	moments := 2
+	moments := 1
 	if os.Getenv("LOCKBENCH_LONG") != "" {
 		moments = 20
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // quick limits the recorded time of the programs that TestDefects runs. The nightly run has all of them.
-const quick = 20
+const quick = 8
 
 // TestDefects runs the quick programs and compares what they see with results.csv.
 func TestDefects(t *testing.T) {
