@@ -60,7 +60,6 @@ func TestExternalServices(t *testing.T) {
 			if !on.daily && os.Getenv("LOCKBENCH_LONG") == "" {
 				t.Skip("takes minutes; set LOCKBENCH_LONG=1")
 			}
-			t.Parallel()
 			site := sitetest.New(t, on.service, on.topology, "")
 			for i, run := range on.runs {
 				t.Run(run[0], func(t *testing.T) {
