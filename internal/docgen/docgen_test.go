@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	pages := map[string]string{findingsPage: readFile(t, findingsPage)}
 	for _, b := range blocks() {
 		if pages[b.page] == "" {
-			pages[b.page] = "before\n"
+			pages[b.page] = "before\nIt fits a test.\n"
 		}
 		pages[b.page] += "<!-- " + b.name + " -->\nold\n<!-- /" + b.name + " -->\nafter\n"
 	}
@@ -146,7 +146,7 @@ func TestLibraryPages(t *testing.T) {
 	seen := map[string]string{}
 	var want []string
 	for _, p := range libraryPages() {
-		file := "docs/libraries/" + p.name + ".md"
+		file := p.file()
 		want = append(want, file)
 		for _, name := range p.locks {
 			if l, known := catalog.Find(name); !known || l.Library == nil || seen[name] != "" {

@@ -63,11 +63,12 @@ func pageOf(lock string) string {
 func libraryBlocks() []block {
 	all := []block{
 		{"docs/locks.md", "locks", catalogCode, lockRows},
+		{"docs/libraries.md", "pages", catalogCode + " and docs/libraries", pageRows},
 		{"docs/libraries.md", "libraries", catalogCode, libraryRows},
 		{"docs/libraries.md", "adds", strings.Join(adapterFolders, ", "), addedRows},
 	}
 	for _, p := range libraryPages() {
-		all = append(all, block{"docs/libraries/" + p.name + ".md", "library", catalogCode + " and results", p.text})
+		all = append(all, block{p.file(), "library", catalogCode + " and results", p.text})
 	}
 	return all
 }
@@ -102,9 +103,13 @@ func (p libraryPage) versions() string {
 	var rows [][]string
 	for _, name := range p.locks {
 		l, _ := catalog.Find(name)
-		rows = append(rows, []string{"`" + name + "`", l.About, runsOn(l), l.Library.Version, l.Library.Says + " (" + l.Library.Where + ")"})
+		sim := "yes"
+		if l.Library.Real {
+			sim = "no"
+		}
+		rows = append(rows, []string{"`" + name + "`", l.About, runsOn(l), l.Library.Version, sim, l.Library.Says + " (" + l.Library.Where + ")"})
 	}
-	return "## Versions\n\n" + table([]string{"lock", "", "runs on", "version", "what its documentation says"}, rows) + "\n"
+	return "## Versions\n\n" + table([]string{"lock", "", "runs on", "version", "in `sim`", "what its documentation says"}, rows) + "\n"
 }
 
 // adapter lists what the adapter adds to the library.
@@ -199,23 +204,47 @@ func (p libraryPage) findingRows() (string, error) {
 // finding is a link to a report, from the page of findings.
 var finding = regexp.MustCompile(`\]\(([\w.-]+\.md)\)`)
 
-// libraryRows has a row for each stock library.
+// file is the path of the page.
+func (p libraryPage) file() string { return "docs/libraries/" + p.name + ".md" }
+
+// fits is the sentence of a page that says what the library is good for.
+var fits = regexp.MustCompile(`(?s)\bIt fits (.+?)\.\s`)
+
+// pageRows has a row for each library with a page: its locks, its servers, and the need that it fits.
+func pageRows() (string, error) {
+	var rows [][]string
+	for _, p := range libraryPages() {
+		page, err := os.ReadFile(p.file())
+		if err != nil {
+			return "", err
+		}
+		title, _, _ := strings.Cut(string(page), "\n")
+		need := fits.FindStringSubmatch(string(page))
+		if need == nil {
+			return "", fmt.Errorf("%s does not say what it fits", p.file())
+		}
+		var servers []string
+		for _, name := range p.locks {
+			if l, _ := catalog.Find(name); !slices.Contains(servers, l.Service) {
+				servers = append(servers, l.Service)
+			}
+		}
+		rows = append(rows, []string{
+			fmt.Sprintf("[%s](libraries/%s.md)", strings.TrimPrefix(title, "# "), p.name), strings.Join(servers, ", "), oneLine(need[1]), coded(strings.Join(p.locks, " ")),
+		})
+	}
+	return table([]string{"library", "servers", "it fits", "locks"}, rows), nil
+}
+
+// libraryRows has a row for each lock of a library without a page.
 func libraryRows() (string, error) {
 	var rows [][]string
 	for _, l := range catalog.All() {
-		if l.Library == nil {
-			continue
+		if l.Library != nil && pageOf(l.Name) == "" {
+			rows = append(rows, []string{"`" + l.Name + "`", runsOn(l), l.About, l.Library.Version})
 		}
-		name, sim := "`"+l.Name+"`", "yes"
-		if page := pageOf(l.Name); page != "" {
-			name = fmt.Sprintf("[%s](libraries/%s.md)", name, page)
-		}
-		if l.Library.Real {
-			sim = "no"
-		}
-		rows = append(rows, []string{name, runsOn(l), l.About, l.Library.Version, sim})
 	}
-	return table([]string{"library", "runs on", "", "version", "in `sim`"}, rows), nil
+	return table([]string{"lock", "runs on", "", "version"}, rows), nil
 }
 
 // addition is something that an adapter adds to libraries, whose names are patterns.
