@@ -172,6 +172,25 @@ func same(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
+// A cell without a counterexample says why in words.
+func TestSiteWithoutACounterexample(t *testing.T) {
+	siteFolder(t, siteCells, siteBatch, siteStories)
+	p, err := readPublished()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"no-lock": "a control", "redisson": "No episode counts", "redlock": "cannot take part", "mysql-row": "was not kept",
+		"set-nx": "found in 10 counted episodes",
+	}
+	for _, c := range p.cells {
+		r, err := p.rowOf(c)
+		if err != nil || (r.Finding == "") != (r.Story != nil) || r.Story == nil && !strings.Contains(r.Finding, want[c.Lock]) {
+			t.Errorf("%s: %q, %q, %v", r.ID, r.Finding, r.Story, err)
+		}
+	}
+}
+
 func TestSiteInABrowser(t *testing.T) {
 	b, page := siteIn(t)
 	for _, s := range browsertest.Screens {
@@ -182,6 +201,9 @@ func TestSiteInABrowser(t *testing.T) {
 			same(t, "cells", browsertest.JS[[]string](t, b, openCells))
 			if drawn := browsertest.JS[bool](t, b, `[...document.images].length > 0 && [...document.images].every(i => i.alt && (i.naturalWidth > 300 || !i.closest("details").open))`); !drawn {
 				t.Error("a picture is not shown")
+			}
+			if wide := browsertest.JS[int](t, b, `(r => r.scrollWidth - r.clientWidth)(document.getElementById("table").parentElement)`); wide > 0 {
+				t.Errorf("the table is %d pixels wider than its place", wide)
 			}
 			// The links open a cell by keyboard, and close it again.
 			link := `a[href="#local/failover/set-nx"]`
@@ -216,7 +238,7 @@ func TestSiteInABrowser(t *testing.T) {
 			}
 
 			// Tab goes from filter to filter. A text and a select filter together.
-			b.Do(t, chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("set-nx"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab))
+			b.Do(t, chromedp.Focus("#text", chromedp.ByQuery), chromedp.KeyEvent("redis set-nx"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab))
 			same(t, "text", browsertest.JS[[]string](t, b, locksShown), "local/failover/set-nx", "local/steady/set-nx")
 			b.Do(t, chromedp.KeyEvent("steady"))
 			same(t, "text and scenario", browsertest.JS[[]string](t, b, locksShown), "local/steady/set-nx")

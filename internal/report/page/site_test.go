@@ -75,6 +75,7 @@ func TestSiteInABrowser(t *testing.T) {
 			b.On(t, s)
 			b.Do(t, chromedp.Navigate(at+"/"))
 			b.Readable(t)
+			b.Accessible(t)
 			b.Shot(t, "list", s)
 			if cut := browsertest.JS[int](t, b, `[...document.querySelectorAll(".lock")].filter(e => e.getBoundingClientRect().right > innerWidth).length`); cut > 0 {
 				t.Errorf("%d verdicts are cut", cut)
@@ -120,6 +121,7 @@ func TestListOfRunsWithAMatrix(t *testing.T) {
 	b, at := siteOf(t, root, site.Options{})
 	b.Do(t, chromedp.Navigate(at+"/"), chromedp.WaitVisible("#runs", chromedp.ByQuery))
 	b.Readable(t)
+	b.Accessible(t)
 	const shown = `[...document.querySelectorAll(".runs tbody tr")].filter(r => r.checkVisibility()).map(r => r.dataset.scenario).join(" ")`
 	if got := browsertest.JS[string](t, b, shown); got != "failover" {
 		t.Errorf("the list of single runs has %q", got)
@@ -232,6 +234,7 @@ func TestRunUnderWayInABrowser(t *testing.T) {
 	for _, s := range browsertest.Screens {
 		b.On(t, s)
 		b.Readable(t)
+		b.Accessible(t)
 		b.Shot(t, "live", s)
 	}
 	// The run ends, and its report replaces the page.
