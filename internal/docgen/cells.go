@@ -57,10 +57,10 @@ func parseFigure(text string) (figure, error) {
 		return figure{}, nil
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err == nil && (math.IsNaN(n) || math.IsInf(n, 0)) {
-		err = fmt.Errorf("%q is not a figure", text)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return figure{}, fmt.Errorf("%q is not a figure", text)
 	}
-	return measuredAs(n), err
+	return measuredAs(n), nil
 }
 
 // plus returns the sum, which is unknown if one of the figures is.

@@ -92,10 +92,11 @@ func collect(folder string) (cells []cell, batches []batch, stories []story, err
 			begun := r.Started.UTC().Format("2006-01-02")
 			b = &batch{
 				Batch: begun + "-" + filepath.Base(folder) + "-" + r.World, Program: r.Program, Machine: r.Machine,
-				World: r.World, About: r.WorldAbout, Begun: begun,
+				World: r.World, Begun: begun,
 			}
 			byWorld[r.World] = b
 		}
+		b.About = together(b.About, r.WorldAbout)
 		if b.Program != r.Program || b.Machine != r.Machine {
 			return nil, nil, nil, fmt.Errorf("%s, seed %d, was run by %s on %s, and other runs of this folder by %s on %s", r.Scenario, r.Seed, r.Program, r.Machine, b.Program, b.Machine)
 		}
@@ -133,6 +134,17 @@ func collect(folder string) (cells []cell, batches []batch, stories []story, err
 		batches = append(batches, *b)
 	}
 	return cells, batches, stories, nil
+}
+
+// together returns the servers of two runs, which have commas between them. The order is that in which they were first used.
+func together(a, b string) string {
+	all := strings.Split(a, ", ")
+	for _, server := range strings.Split(b, ", ") {
+		if !slices.Contains(all, server) {
+			all = append(all, server)
+		}
+	}
+	return strings.TrimPrefix(strings.Join(all, ", "), ", ")
 }
 
 // classOf returns the class of a violation, or the first check that found something.

@@ -261,11 +261,11 @@ func TestResultsAreSmall(t *testing.T) {
 func TestCollect(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"steady/1": `{"schema":1,"scenario":"steady","world":"sim","seed":1,"program":"p","machine":"m","locks":[
+		"steady/1": `{"schema":1,"scenario":"steady","world":"sim","world_about":"redis-server 7.0.15","seed":1,"program":"p","machine":"m","locks":[
 			{"lock":"set-nx","verdict":"valid","episodes":3,"outage_s":0.5},
 			{"lock":"flock","verdict":"unknown","unsupported":"no files here"},
 			{"lock":"redlock","verdict":"valid","error":"the server did not start","episodes":3}]}`,
-		"steady/2": `{"schema":1,"scenario":"steady","world":"sim","seed":2,"program":"p","machine":"m","locks":[
+		"steady/2": `{"schema":1,"scenario":"steady","world":"sim","world_about":"redis-server 7.0.15, postgres 15.18","seed":2,"program":"p","machine":"m","locks":[
 			{"lock":"set-nx","verdict":"violated","class":"double-grant","episodes":3,"violating_episodes":2,"lost_updates":7,"topology":"single",
 			"counterexample":{"title":"set-nx granted \"a\" twice","label":"episode 2","lines":[{"at_ns":1500000000,"who":"client 3","what":"acquires \"a\""}],"why":"It was granted twice."}},
 			{"lock":"no-lock","verdict":"violated","episodes":3,"violating_episodes":3,"topology":"none","counterexample":{"title":"of a control"}}]}`,
@@ -303,8 +303,8 @@ func TestCollect(t *testing.T) {
 	if len(stories) != 1 || stories[0] != wantStory {
 		t.Errorf("merged, the stories are %+v, expected %+v", stories, wantStory)
 	}
-	if len(batches) != 1 || batches[0].Seeds != "1..4" {
-		t.Errorf("the batches are %+v, expected one with the seeds 1..4", batches)
+	if len(batches) != 1 || batches[0].Seeds != "1..4" || batches[0].About != "redis-server 7.0.15, postgres 15.18" {
+		t.Errorf("the batches are %+v, expected one with the seeds 1..4 and both servers", batches)
 	}
 	want := []cell{
 		{World: "sim", Scenario: "steady", Lock: "flock", Verdict: noPart, Batch: batches[0].Batch},

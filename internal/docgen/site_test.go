@@ -69,7 +69,7 @@ func TestSiteRefusesBadData(t *testing.T) {
 		{"too few fields", change(siteCells, "0.3,one", "0.3"), siteBatch, siteStories, "record on line 8: wrong number of fields"},
 		{"other columns", change(siteCells, "Verdict,Class", "Class,Verdict"), siteBatch, siteStories, "the first line is not World,Scenario"},
 		{"cut off", siteCells + "local,steady,\"set", siteBatch, siteStories, "damaged"},
-		{"no number", change(siteCells, "0,10,0,0.3", "0,ten,0,0.3"), siteBatch, siteStories, "cells.csv:8: "},
+		{"no number", change(siteCells, "0,10,0,0.3", "0,ten,0,0.3"), siteBatch, siteStories, "cells.csv:8: \"ten\" is not a figure"},
 		{"infinite", change(siteCells, "0,10,0,0.3", "0,10,0,inf"), siteBatch, siteStories, "\"inf\" is not a figure"},
 		{"half an episode", change(siteCells, "0,10,0,0.3", "0.5,10,0,0.3"), siteBatch, siteStories, "0.5 is not a number of episodes"},
 		{"more than all", change(siteCells, "9,10,12", "11,10,12"), siteBatch, siteStories, "11 of 10 episodes"},
