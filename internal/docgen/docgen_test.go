@@ -353,6 +353,18 @@ func TestUnmeasured(t *testing.T) {
 	}
 }
 
+// TestStoriesFit: if there are too many stories, those of world sim are left out.
+func TestStoriesFit(t *testing.T) {
+	all := []story{{World: "local", Text: strings.Repeat("x", storiesMax-20)}, {World: "sim", Text: "y"}}
+	if got := fitting(slices.Clone(all)); len(got) != 2 {
+		t.Errorf("%d of 2 stories that fit are kept", len(got))
+	}
+	all[0].Text += strings.Repeat("x", 20)
+	if got := fitting(all); len(got) != 1 || got[0].World != "local" {
+		t.Errorf("%d stories are kept, expected that of world local", len(got))
+	}
+}
+
 // TestStoriesAreSound: each story is of a violated cell and readable without the machine on which it was measured.
 func TestStoriesAreSound(t *testing.T) {
 	inTopFolder(t)

@@ -76,5 +76,20 @@ func mergeStories(stories, newStories []story, cells, newCells []cell) []story {
 			all = append(all, s)
 		}
 	}
-	return slices.Clip(all)
+	return fitting(all)
+}
+
+// storiesMax is how many bytes the stories have at most, so that all results fit into the repository.
+const storiesMax = 210_000
+
+// fitting leaves out the stories of world sim if there are too many: there, the command of a cell gives the same history again.
+func fitting(all []story) []story {
+	size := 0
+	for _, s := range all {
+		size += len(s.World) + len(s.Scenario) + len(s.Lock) + len(s.Seed) + len(s.Text)
+	}
+	if size > storiesMax {
+		all = slices.DeleteFunc(all, func(s story) bool { return s.World == "sim" })
+	}
+	return all
 }
