@@ -177,10 +177,15 @@ func (c *cell) add(d cell) {
 	c.OutageS = worse.OutageS.atLeast(better.OutageS)
 }
 
-// merge replaces the cells that were measured again, and drops the batches that no cell names any more.
+// merge replaces the cells that were measured again, and drops the cells of other commits and the batches that no cell names any
+// more.
 func merge(cells, newCells []cell, batches, newBatches []batch) ([]cell, []batch) {
+	old := map[string]bool{}
+	for _, b := range batches {
+		old[b.Batch] = !slices.ContainsFunc(newBatches, func(n batch) bool { return n.commit() == b.commit() })
+	}
 	at := map[place]cell{}
-	for _, c := range append(cells, newCells...) {
+	for _, c := range append(slices.DeleteFunc(cells, func(c cell) bool { return old[c.Batch] }), newCells...) {
 		at[c.place()] = c
 	}
 	used := map[string]bool{}

@@ -321,6 +321,21 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// TestCellsOfOtherCommitsLeave merges cells of three batches, two of which are of the same commit.
+func TestCellsOfOtherCommitsLeave(t *testing.T) {
+	of := func(name, commit string) ([]cell, []batch) {
+		return []cell{{World: "sim", Scenario: name, Lock: "set-nx", Batch: name}}, []batch{{Batch: name, Program: "lockbench (v0.0.0-20261130000310-" + commit + ")"}}
+	}
+	cells, batches := of("before", "0123456789ab")
+	for _, name := range []string{"steady", "failover"} {
+		newCells, newBatches := of(name, "ba9876543210")
+		cells, batches = merge(cells, newCells, batches, newBatches)
+	}
+	if len(cells) != 2 || cells[0].Batch != "failover" || cells[1].Batch != "steady" || len(batches) != 2 {
+		t.Errorf("the cells are %+v, expected those of failover and steady", cells)
+	}
+}
+
 // TestUnmeasured: a figure that was not measured is empty in the file and in sums, and a cell that ran has its number of episodes.
 func TestUnmeasured(t *testing.T) {
 	inTopFolder(t)
