@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,10 +77,10 @@ func runsBelow(folder string) (all []*report.Result, err error) {
 	return all, err
 }
 
-// collect adds up the runs below a folder, one cell for each place, and takes the first counterexample of each. A lock whose
+// collect adds up the runs below a folder, one cell for each place, and takes the first counterexample of its class. A lock whose
 // harness failed in a run does not count.
 func collect(folder string) (cells []cell, batches []batch, stories []story, err error) {
-	at, shown := map[place]*cell{}, map[place]bool{}
+	at, shown := map[place]*cell{}, map[place]story{}
 	byWorld := map[string]*batch{}
 	seeds := map[string][]uint64{}
 	runs, err := runsBelow(folder)
@@ -115,17 +116,24 @@ func collect(folder string) (cells []cell, batches []batch, stories []story, err
 				c.Violating, c.Episodes = measuredAs(broke), measuredAs(counted)
 				c.LostWrites, c.OutageS = measuredAs(l.LostUpdates), measuredAs(float64(int(l.OutageS*100))/100)
 			}
-			if sum := at[c.place()]; sum == nil {
-				at[c.place()] = &c
-			} else {
+			here := c.place()
+			switch sum := at[here]; {
+			case sum == nil:
+				at[here] = &c
+			case c.worse(*sum):
+				delete(shown, here)
+				fallthrough
+			default:
 				sum.add(c)
 			}
-			if s, ok := storyOf(r, l); ok && !shown[s.place()] {
-				shown[s.place()] = true
-				stories = append(stories, s)
+			if _, has := shown[here]; !has && at[here].Class == classOf(l) {
+				if s, ok := storyOf(r, l); ok {
+					shown[here] = s
+				}
 			}
 		}
 	}
+	stories = slices.Collect(maps.Values(shown))
 	for _, c := range at {
 		cells = append(cells, *c)
 	}
@@ -163,10 +171,24 @@ func classOf(l *report.Lock) string {
 // severity orders the verdicts of several runs of one cell: the first one stands for all.
 var severity = []string{"violated", "valid", "unknown", noPart}
 
+// worse reports whether a run has a worse result than another one: by its verdict, then by its class.
+func (c cell) worse(d cell) bool {
+	rank := func(name string) (class checker.Class) {
+		if err := class.UnmarshalText([]byte(name)); err != nil {
+			return checker.NoClass // the name of a check
+		}
+		return class
+	}
+	if c.Verdict != d.Verdict {
+		return slices.Index(severity, c.Verdict) < slices.Index(severity, d.Verdict)
+	}
+	return rank(c.Class) > rank(d.Class)
+}
+
 // add adds another run of the same cell. An undecided run does not count where another was decided.
 func (c *cell) add(d cell) {
 	worse, better := *c, d
-	if slices.Index(severity, d.Verdict) < slices.Index(severity, c.Verdict) {
+	if d.worse(*c) {
 		worse, better = d, *c
 	}
 	*c = worse

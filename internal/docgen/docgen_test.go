@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -365,6 +366,29 @@ func TestUnmeasured(t *testing.T) {
 		if mark := c.mark(); c.Verdict != noPart && !strings.HasSuffix(mark, "/"+c.Episodes.String()) && !strings.HasSuffix(mark, " of "+c.Episodes.String()) {
 			t.Errorf("%v is shown as %q, without its %v episodes", c.place(), mark, c.Episodes)
 		}
+	}
+}
+
+// TestCollectTheWorst: a cell has the worst class of its runs, and a counterexample of that class.
+func TestCollectTheWorst(t *testing.T) {
+	folder := t.TempDir()
+	for i, class := range []string{"overstay", "double-grant", "double-grant", "stale-write"} {
+		dir := filepath.Join(folder, strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf(`{"schema":1,"scenario":"steady","world":"sim","seed":%d,"locks":[{"lock":"set-nx","verdict":"violated","class":%q,
+			"episodes":3,"violating_episodes":1,"topology":"single","counterexample":{"title":%[2]q}}]}`, i, class)
+		if err := os.WriteFile(filepath.Join(dir, "result.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cells, _, stories, err := collect(folder)
+	if err != nil || len(cells) != 1 || cells[0].Class != "double-grant" || cells[0].Violating.n() != 4 || cells[0].Episodes.n() != 12 {
+		t.Errorf("the cells are %+v, %v", cells, err)
+	}
+	if len(stories) != 1 || stories[0].Seed != "1" || stories[0].Text != "double-grant" {
+		t.Errorf("the stories are %+v", stories)
 	}
 }
 
