@@ -19,6 +19,7 @@ import (
 func codeBlocks() []block {
 	return []block{
 		{"docs/reference/scenarios.md", "scenarios", "scenarios", scenarioRows},
+		{"docs/reference/scenarios.md", "timelines", "scenarios", timelineRows},
 		{"docs/conformance.md", "rules", "locks/locktest", ruleRows},
 		{"docs/guest-protocol.md", "endpoints", servicesCode, endpointRows},
 		{"docs/services.md", "services", servicesCode, serviceRows},

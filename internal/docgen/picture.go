@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"os"
@@ -153,11 +154,22 @@ func pictures() (map[string][]byte, error) {
 	for _, p := range allParts(cells, batches) {
 		all[p.file()] = p.svg()
 	}
+	plans, err := timelines()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range plans {
+		all[t.file()] = t.svg()
+	}
 	return all, nil
 }
 
 // drawnFiles are the pictures that there are.
-func drawnFiles() ([]string, error) { return filepath.Glob(imagesDir + "questions-*.svg") }
+func drawnFiles() ([]string, error) {
+	families, err1 := filepath.Glob(imagesDir + "questions-*.svg")
+	plans, err2 := filepath.Glob(imagesDir + "scenario-*.svg")
+	return slices.Concat(families, plans), errors.Join(err1, err2)
+}
 
 // draw writes the pictures, and removes those of parts that there are no longer.
 func draw() error {
