@@ -12,8 +12,8 @@ import (
 	"lockbench/internal/questions"
 )
 
-// palette has the colors of a theme: the ground, all texts, the stripes of cells without a result, and the cells by the classes
-// of their outcomes.
+// palette has the colors of a theme. The color of a cell depends on the class of its outcome, and a cell without a result has
+// stripes.
 type palette struct {
 	ground, text, stripe string
 	cells                map[string]string

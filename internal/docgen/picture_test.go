@@ -128,8 +128,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestPicturesOfAll draws every lock in every question: the pictures are well-formed, small, and the same each time, and have
-// what their tables have.
+// TestPicturesOfAll draws every lock in every question: the pictures are well-formed, small, and the same each time. Each
+// picture has the cells of its table.
 func TestPicturesOfAll(t *testing.T) {
 	labels := 0
 	for _, p := range allParts(everyLock(), measuredAll) {
