@@ -72,9 +72,15 @@ func ReadFile(file string) (*Scenario, error) {
 	return Read(file, source)
 }
 
-// Load loads an embedded scenario, or a file, which has a slash or the suffix .yaml or .yml.
+// IsFile reports whether an argument of a command is a file: it has a slash or the suffix .yaml or .yml. Else it is a
+// name of something embedded.
+func IsFile(arg string) bool {
+	return strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
+}
+
+// Load loads an embedded scenario, or a file.
 func Load(arg string) (*Scenario, error) {
-	if strings.ContainsAny(arg, `/\`) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+	if IsFile(arg) {
 		return ReadFile(arg)
 	}
 	source, ok := Find(arg)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lockbench/campaigns"
 	"lockbench/scenarios"
 )
 
@@ -35,4 +36,9 @@ func completeName(c *cobra.Command, flag string, known func() []string) {
 // completeScenarios offers the embedded scenarios, and files.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return scenarios.Names(), cobra.ShellCompDirectiveDefault
+}
+
+// completeCampaigns offers the embedded campaigns, and files.
+func completeCampaigns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return campaigns.Names(), cobra.ShellCompDirectiveDefault
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"lockbench/campaigns"
 	"lockbench/internal/campaign"
 	"lockbench/internal/regular"
 	"lockbench/internal/report"
@@ -63,6 +64,7 @@ verdicts.`,
 		Example: `  lockbench matrix --world sim
   lockbench matrix --scenarios 'failover*,partition-*' --locks 'set-nx,redlock*' --episodes 20
   lockbench matrix --worlds sim,local --seeds 3,sim=10 --budget 2h
+  lockbench matrix --file recommended --locks 'no-lock,mine=cmd:./myguest' --like mine=set-nx
   lockbench matrix --file nightly.yaml --shard 3/8 --out /shared/results
   lockbench matrix --servers etcd://a:2379,b:2379,c:2379 --hooks hooks.yaml --scenarios steady,leader-kill --locks no-lock,etcd-mutex
   lockbench matrix --resume results/matrix/20261121-114000-7`,
@@ -70,7 +72,7 @@ verdicts.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.file, "file", "", "a YAML file with these flags, such as worlds: [sim]; the command line overrides it")
+	fl.StringVar(&f.file, "file", "", "a YAML file with these flags, such as worlds: [sim], or the name of a campaign of lockbench: "+strings.Join(campaigns.Names(), ", ")+"; the command line overrides it")
 	fl.StringVar(&f.worlds, "worlds", "auto", "auto, or the worlds in their order (lockbench list worlds); --world is the same flag")
 	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "world" {
@@ -91,6 +93,7 @@ verdicts.`,
 	fl.StringVar(&f.resume, "resume", "", "continue the matrix in this folder with its own flags")
 	f.add(c)
 	addAsked(c, &f.asked)
+	_ = c.RegisterFlagCompletionFunc("file", completeCampaigns)
 	completeList(c, "scenarios", scenarios.Names)
 	completeList(c, "locks", catalog.Names)
 	completeList(c, "worlds", worldNames)
@@ -269,11 +272,26 @@ var (
 	filePath = []string{"hooks", "tls-ca", "tls-cert", "tls-key"}
 )
 
-// readFile sets the flags that are in the file and not on the command line.
-func (f *matrixFlags) readFile(c *cobra.Command) error {
+// fileText returns the text of the file, or of the campaign that lockbench brings along under this name.
+func (f *matrixFlags) fileText() ([]byte, error) {
+	if !scenarios.IsFile(f.file) {
+		if text, ok := campaigns.Find(f.file); ok {
+			return text, nil
+		}
+		return nil, usagef("--file: no campaign is named %q; %s; a file of your own ends in .yaml", f.file, didYouMean(f.file, campaigns.Names()))
+	}
 	text, err := regular.ReadFile(f.file)
 	if err != nil {
-		return usagef("%s: it cannot be read: %v", f.file, err)
+		return nil, usagef("%s: it cannot be read: %v", f.file, err)
+	}
+	return text, nil
+}
+
+// readFile sets the flags that are in the file and not on the command line.
+func (f *matrixFlags) readFile(c *cobra.Command) error {
+	text, err := f.fileText()
+	if err != nil {
+		return err
 	}
 	var keys yaml.MapSlice
 	if err := yaml.Unmarshal(text, &keys); err != nil {

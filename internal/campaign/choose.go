@@ -229,7 +229,7 @@ func chooseScenarios(text string) ([]string, error) {
 	var chosen []string
 	for _, word := range strings.Split(text, ",") {
 		word = strings.TrimSpace(word)
-		if strings.ContainsAny(word, `/\`) || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") {
+		if scenarios.IsFile(word) {
 			chosen = append(chosen, word)
 			continue
 		}
