@@ -1,17 +1,15 @@
 package etcd
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
 	"lockbench/internal/service"
@@ -19,40 +17,41 @@ import (
 	"lockbench/locks"
 )
 
-func TestVersion(t *testing.T) {
-	servicetest.Versions(t, Service, map[string]servicetest.Version{
-		"etcd Version: 3.6.16\nGit SHA: x": {Text: "3.6.16", Enough: true},
-		"etcd Version: 3.4.23":             {Text: "3.4.23", Enough: true},
-		"etcd Version: 3.3.25":             {Text: "3.3.25"},
-		"etcd Version: 3.10.0":             {Text: "3.10.0", Enough: true},
-		"etcd Version: 4.0.0":              {Text: "4.0.0", Enough: true},
-		"etcd Version: 2.9.0":              {Text: "2.9.0"},
-		"Redis server v=7.0.15":            {},
-	})
-}
-
-// place returns the place of a node of three.
-func place(node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service, Quorum)
-	p := service.Place{
-		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
-		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
-	}
-	for i, n := range t.Nodes() {
-		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(65 + i)}), 7000)
-		if n.Name == node {
-			at = netip.MustParseAddrPort("127.0.0.1:7000") // its own, where it listens
-		}
-		p.Peers[n.Name] = []netip.AddrPort{at, netip.AddrPortFrom(at.Addr(), 7001)}
-	}
-	return p
+func TestService(t *testing.T) {
+	servicetest.Suite{
+		Service: Service,
+		Versions: map[string]servicetest.Version{
+			"etcd Version: 3.6.16\nGit SHA: x": {Text: "3.6.16", Enough: true},
+			"etcd Version: 3.4.23":             {Text: "3.4.23", Enough: true},
+			"etcd Version: 3.3.25":             {Text: "3.3.25"},
+			"etcd Version: 3.10.0":             {Text: "3.10.0", Enough: true},
+			"etcd Version: 4.0.0":              {Text: "4.0.0", Enough: true},
+			"etcd Version: 2.9.0":              {Text: "2.9.0"},
+			"Redis server v=7.0.15":            {},
+		},
+		URLs: []servicetest.Located{
+			{URLs: "etcd://a", Addrs: "a:2379", Topology: "1 etcd"},
+			{URLs: "etcds://a,b:1,[::1]:2", Addrs: "a:2379 b:1 [::1]:2", Topology: "etcd quorum of 3", TLS: true},
+			{URLs: "etcd://a etcd://b", Addrs: "a:2379 b:2379", Topology: "etcd quorum of 2"},
+			{URLs: "etcd://a etcds://b", Refused: "in one way"},
+			{URLs: "etcd://a,a:2379", Refused: "named twice"},
+			{URLs: "etcd://a/x", Refused: "/x means nothing"},
+			{URLs: "etcd+ring://a", Refused: "named as etcd://HOST:PORT"},
+			{URLs: "etcd://u:p@a", Refused: "a password in a URL"},
+		},
+		NoLogin: true,
+		Settings: servicetest.Settings{
+			Topology: Quorum, Trusted: []string{"initial-cluster-state"},
+			Line: func(_ service.Node, name, value string) string { return "--" + name + "=" + value },
+		},
+	}.Run(t)
 }
 
 // A member listens at its place, and all members name the same addresses for each other.
 func TestProgram(t *testing.T) {
-	got := Service.Program(place("etcd-1", map[string]string{"election-timeout": "900"})).Args
+	got := Service.Program(servicetest.Place(Service, Quorum, "etcd-1", map[string]string{"election-timeout": "900"})).Args
 	for _, want := range []string{
-		"--name=etcd-1", "--data-dir=/data", "--election-timeout=900", "--heartbeat-interval=50",
+		"--name=etcd-1", "--data-dir=/config/data", "--election-timeout=900", "--heartbeat-interval=50",
 		"--listen-client-urls=http://127.0.0.1:7000", "--advertise-client-urls=http://127.0.0.65:7000",
 		"--listen-peer-urls=http://127.0.0.1:7001", "--initial-advertise-peer-urls=http://127.0.0.65:7001",
 		"--initial-cluster=etcd-1=http://127.0.0.65:7001,etcd-2=http://127.0.0.66:7001,etcd-3=http://127.0.0.67:7001",
@@ -64,33 +63,16 @@ func TestProgram(t *testing.T) {
 	if slices.Contains(got, "--initial-cluster-state=existing") {
 		t.Error("a new member joins an old cluster")
 	}
-	again := place("etcd-1", nil)
+	again := servicetest.Place(Service, Quorum, "etcd-1", nil)
 	again.Rejoins = true
 	if !slices.Contains(Service.Program(again).Args, "--initial-cluster-state=existing") {
 		t.Error("a member without data does not join the others")
 	}
 }
 
-// A scenario may not set the settings that lockbench decides.
-func TestSettings(t *testing.T) {
-	given := map[string]string{}
-	for _, s := range Service.Settings {
-		given[s.Name] = "scenario"
-	}
-	args := Service.Program(place("etcd-1", given)).Args
-	for _, s := range Service.Settings {
-		taken := slices.Contains(args, "--"+s.Name+"=scenario")
-		if s.Name != "initial-cluster-state" && taken != (s.Decided == "") {
-			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
-		}
-	}
-}
-
 // fake is the gateways of three members.
 type fake struct {
-	service.Host // only Dial, Status and Addr are needed
-
-	mu      sync.Mutex
+	servicetest.Host
 	members map[string]*member
 	done    []string
 	elect   int // at so many questions for a status the second member is elected
@@ -101,11 +83,7 @@ type member struct {
 	cluster    string
 	learner    bool
 	sick       string // what /health answers, if it is not well
-	at         net.Listener
-	down       bool
 }
-
-var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T) (*fake, *servers) {
 	f := &fake{members: map[string]*member{}}
@@ -117,14 +95,21 @@ func newFake(t *testing.T) (*fake, *servers) {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { f.serve(n.Name, m, w, r) })
 		server := httptest.NewServer(mux)
 		t.Cleanup(server.Close)
-		m.at = server.Listener
+		f.Listens(n.Name, server.Listener)
 	}
 	return f, Service.Open(topology, f).(*servers)
 }
 
+// follow makes the members follow leaders, by ID.
+func (f *fake) follow(leaders ...string) {
+	for i, leader := range leaders {
+		f.members[fmt.Sprint("etcd-", i+1)].leader = leader
+	}
+}
+
 func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	say := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	switch r.URL.Path {
@@ -150,9 +135,9 @@ func (f *fake) serve(name string, m *member, w http.ResponseWriter, r *http.Requ
 		say(struct{}{})
 	case "/v3/cluster/member/list":
 		say(map[string]any{"members": []any{
-			map[string]any{"ID": "1", "name": "etcd-1", "peerURLs": []string{"http://127.0.0.1:7001"}, "clientURLs": []string{"http://" + f.members["etcd-1"].at.Addr().String()}},
+			map[string]any{"ID": "1", "name": "etcd-1", "peerURLs": []string{"http://127.0.0.1:7001"}, "clientURLs": []string{"http://" + f.At("etcd-1")}},
 			map[string]any{"ID": "9", "name": "", "peerURLs": []string{"http://127.0.0.4:7001"}, "isLearner": true},
-			map[string]any{"ID": "3", "name": "etcd-3", "peerURLs": []string{"http://127.0.0.3:7001"}, "clientURLs": []string{"http://" + f.members["etcd-3"].at.Addr().String()}},
+			map[string]any{"ID": "3", "name": "etcd-3", "peerURLs": []string{"http://127.0.0.3:7001"}, "clientURLs": []string{"http://" + f.At("etcd-3")}},
 		}})
 	default:
 		f.done = append(f.done, name+" "+r.URL.Path+" "+string(body))
@@ -164,65 +149,23 @@ func (f *fake) Addr(node string) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, node[len(node)-1] - '0'}), 7000)
 }
 
-func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())
-}
-
-func (f *fake) Status(node string) service.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.members[node].down {
-		return service.Status{Why: errNotRunning}
-	}
-	return service.Status{Running: true}
-}
-
 func TestLeaders(t *testing.T) {
 	f, g := newFake(t)
-	ctx := t.Context()
-	says := func(when, leader string, leaders ...string) {
-		t.Helper()
-		got, err := g.Leader(ctx)
-		if got != leader || (err == nil) != (leader != "") {
-			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leader)
-		}
-		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
-			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
-		}
-	}
-	says("at first", "etcd-1", "etcd-1")
-	if err := g.Healthy(ctx); err != nil {
-		t.Errorf("not healthy: %v", err)
-	}
-	f.members["etcd-1"].down = true
-	says("while the others have not noticed", "etcd-1")
-	f.members["etcd-2"].leader, f.members["etcd-3"].leader = "2", "2"
-	says("after an election", "etcd-2", "etcd-2")
-	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
-		t.Errorf("with one down, Healthy returns %v", err)
-	}
-	f.members["etcd-1"].down = false
-	says("while the old one believes", "etcd-2", "etcd-1", "etcd-2")
-	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "2 nodes lead") {
-		t.Errorf("with two leaders, Healthy returns %v", err)
-	}
-	f.members["etcd-1"].leader, f.members["etcd-2"].leader, f.members["etcd-3"].leader = "0", "", "0"
-	says("without any", "")
-	f.members["etcd-3"].leader = "2"
-	says("while one of three believes in another", "")
-	f.members["etcd-3"].leader = "0"
-	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "knows no leader") {
-		t.Errorf("without a leader, Healthy returns %v", err)
-	}
-}
-
-// A member that names the leader but cannot read is unhealthy.
-func TestHealthAsks(t *testing.T) {
-	f, g := newFake(t)
-	f.members["etcd-3"].sick = "RAFT NO LEADER"
-	if err := g.Healthy(t.Context()); err == nil || !strings.Contains(err.Error(), "etcd-3: /health") {
-		t.Errorf("Healthy returns %v", err)
-	}
+	servicetest.Leads(t, g, g.Leader, []servicetest.Led{
+		{Name: "at first", Leader: "etcd-1", Leads: "etcd-1"},
+		{
+			Name: "while the others have not noticed", Is: func() { f.Down("etcd-1", true) },
+			Leader: "etcd-1", Ill: servicetest.ErrNotRunning.Error(),
+		},
+		{Name: "after an election", Is: func() { f.follow("1", "2", "2") }, Leader: "etcd-2", Leads: "etcd-2", Ill: servicetest.ErrNotRunning.Error()},
+		{Name: "while the old one believes", Is: func() { f.Down("etcd-1", false) }, Leader: "etcd-2", Leads: "etcd-1 etcd-2", Ill: "2 nodes lead"},
+		{Name: "without any", Is: func() { f.follow("0", "", "0") }, Ill: "knows no leader"},
+		{Name: "while one of three believes in another", Is: func() { f.follow("0", "", "2") }, Ill: "knows no leader"},
+		{
+			Name: "while one names the leader but cannot read", Is: func() { f.follow("1", "1", "1"); f.members["etcd-3"].sick = "RAFT NO LEADER" },
+			Leader: "etcd-1", Leads: "etcd-1", Ill: "etcd-3: /health",
+		},
+	})
 }
 
 func TestPromote(t *testing.T) {
@@ -241,7 +184,8 @@ func TestPromoteAfterAnElection(t *testing.T) {
 	if err := g.Healthy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.members["etcd-1"].down, f.elect = true, 10
+	f.elect = 10
+	f.Down("etcd-1", true)
 	if got, err := g.Promote(t.Context(), "etcd-3"); got != "etcd-3" || err != nil {
 		t.Errorf("promoted %q, %v", got, err)
 	}
@@ -254,7 +198,7 @@ func TestPromoteAfterAnElection(t *testing.T) {
 // not queried.
 func TestRejoin(t *testing.T) {
 	f, g := newFake(t)
-	f.members["etcd-1"].down = true
+	f.Down("etcd-1", true)
 	for node, want := range map[string][]string{
 		"etcd-3": {`etcd-2 /v3/cluster/member/remove {"ID":"3"}`, `etcd-2 /v3/cluster/member/add {"peerURLs":["http://127.0.0.3:7001"]}`},
 		"etcd-4": nil, // it was added when it was tried before
@@ -275,5 +219,41 @@ func TestRejoin(t *testing.T) {
 // A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t)
-	servicetest.Greets(t, g, f.Dial, "etcd-1", 1, 0, 100_000)
+	servicetest.Greets(t, g, f, "etcd-1", 1, 0, 100_000)
+}
+
+// All members that serve clients must be named.
+func TestSurvey(t *testing.T) {
+	f, _ := newFake(t)
+	site, err := f.Survey(t, Service, "etcd-1", "etcd-3")
+	if err != nil || site.Topology.InTable() != "etcd quorum of 2" || site.About != "etcd 3.6.16" || site.Called[f.At("etcd-3")] != "etcd-2" {
+		t.Errorf("%+v, %v", site, err)
+	}
+	pair, two := []string{"etcd-1", "etcd-2"}, f.members["etcd-2"]
+	f.Refuses(t, Service, []servicetest.Refused{
+		{Name: "one of two members", Nodes: []string{"etcd-3"}, Want: "name all members"},
+		{Name: "of another cluster", Is: func() { two.cluster = "other" }, Nodes: pair, Want: "of two clusters"},
+		{Name: "a learner", Is: func() { two.cluster, two.learner = "", true }, Nodes: pair, Want: "is a learner"},
+		{Name: "the same by another address", Is: func() { two.learner, two.id = false, "1" }, Nodes: pair, Want: "is the same server as"},
+	})
+}
+
+// refuses behaves like the connection to a server that wants a client certificate: writing succeeds,
+// and reading returns the reason.
+type refuses struct{ net.Conn }
+
+var errCertificate = errors.New("remote error: tls: certificate required")
+
+func (refuses) Write(b []byte) (int, error) { return len(b), nil }
+func (refuses) Read([]byte) (int, error)    { return 0, errCertificate }
+
+// HTTP/2 may read before or after it writes. The test repeats the request to meet both.
+func TestExchangeReturnsWhyTheServerEndedIt(t *testing.T) {
+	for range 200 {
+		c, other := net.Pipe()
+		other.Close()
+		if err := exchange(t.Context(), refuses{c}, true, http.MethodGet, "/", "", nil); !errors.Is(err, errCertificate) {
+			t.Fatalf("%v, want %v", err, errCertificate)
+		}
+	}
 }

@@ -1,16 +1,12 @@
 package kubernetes
 
 import (
-	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"lockbench/internal/service"
@@ -18,34 +14,36 @@ import (
 	"lockbench/locks"
 )
 
-func TestVersion(t *testing.T) {
-	servicetest.Versions(t, Service, map[string]servicetest.Version{
-		"Kubernetes v1.37.2\n":                   {Text: "1.37.2", Enough: true},
-		"Kubernetes v1.20.0-rc.1\n":              {Text: "1.20.0-rc.1", Enough: true},
-		"Kubernetes v1.19.16\n":                  {Text: "1.19.16"},
-		"Kubernetes v0.0.0-master+$Format:%H$\n": {Text: "0.0.0-master+$Format:%H$"},
-		"etcd Version: 3.6.16":                   {},
-	})
+func TestService(t *testing.T) {
+	servicetest.Suite{
+		Service: Service,
+		Versions: map[string]servicetest.Version{
+			"Kubernetes v1.37.2\n":                   {Text: "1.37.2", Enough: true},
+			"Kubernetes v1.20.0-rc.1\n":              {Text: "1.20.0-rc.1", Enough: true},
+			"Kubernetes v1.19.16\n":                  {Text: "1.19.16"},
+			"Kubernetes v0.0.0-master+$Format:%H$\n": {Text: "0.0.0-master+$Format:%H$"},
+			"etcd Version: 3.6.16":                   {},
+		},
+		Settings: servicetest.Settings{
+			Topology: Quorum,
+			Line: func(n service.Node, name, value string) string { // each setting is for one of the two programs
+				of, inEtcd := strings.CutPrefix(name, etcdSettings)
+				if inEtcd != (n.Role == service.Data) {
+					return ""
+				}
+				return "--" + of + "=" + value
+			},
+		},
+	}.Run(t)
 }
 
-// place returns the place of a node of a topology.
-func place(topology locks.Topology, node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service, topology)
-	p := service.Place{Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{}, Data: "/data", Config: "/config", Port: 7000}
-	for i, n := range t.Nodes() {
-		real, announced := netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + i)}), netip.AddrFrom4([4]byte{127, 0, 0, byte(65 + i)})
-		at := announced
-		if n.Name == node {
-			p.Node, p.Bind, p.Announced, at = n, real, netip.AddrPortFrom(announced, 7000), real
-		}
-		p.Peers[n.Name] = []netip.AddrPort{netip.AddrPortFrom(at, 7000), netip.AddrPortFrom(at, 7001)}
-	}
-	return p
+func runs(topology locks.Topology, node string) service.Program {
+	return Service.Program(servicetest.Place(Service, topology, node, nil))
 }
 
 // The members of etcd know each other only. API servers know all members by the addresses for all.
 func TestProgram(t *testing.T) {
-	api := Service.Program(place(Redundant, "apiserver-2", nil))
+	api := runs(Redundant, "apiserver-2")
 	for _, want := range []string{
 		"--etcd-servers=http://127.0.0.65:7000,http://127.0.0.66:7000,http://127.0.0.67:7000",
 		"--bind-address=127.0.0.5", "--secure-port=7000", "--token-auth-file=/config/tokens.csv",
@@ -57,46 +55,24 @@ func TestProgram(t *testing.T) {
 	if api.Args[0] != "kube-apiserver" || !strings.HasPrefix(api.Files["/config/tokens.csv"], token+",") {
 		t.Errorf("an API server is run with %q and %q", api.Args, api.Files)
 	}
-	other := Service.Program(place(Redundant, "apiserver-1", nil))
+	other := runs(Redundant, "apiserver-1")
 	if key := "/config/service-account.key"; !strings.Contains(api.Files[key], "PRIVATE KEY") || api.Files[key] != other.Files[key] {
 		t.Errorf("API servers have different keys, or none: %q", api.Files[key])
 	}
-	member := Service.Program(place(Redundant, "etcd-1", nil))
+	member := runs(Redundant, "etcd-1")
 	members := "--initial-cluster=etcd-1=http://127.0.0.65:7001,etcd-2=http://127.0.0.66:7001,etcd-3=http://127.0.0.67:7001"
 	if member.Args[0] != "etcd" || !slices.Contains(member.Args, members) {
 		t.Errorf("a member of etcd is run with %q", member.Args)
 	}
-	single := Service.Program(place(locks.Single, "apiserver-1", nil))
+	single := runs(locks.Single, "apiserver-1")
 	if !slices.Contains(single.Args, "--etcd-servers=http://127.0.0.65:7000") {
 		t.Errorf("with one member, an API server is run with %q", single.Args)
 	}
 }
 
-// Each setting of a scenario reaches the program that it is for, unless lockbench decides it.
-func TestSettings(t *testing.T) {
-	given := map[string]string{}
-	for _, s := range Service.Settings {
-		given[s.Name] = "scenario"
-	}
-	api := Service.Program(place(Quorum, "apiserver-1", given)).Args
-	member := Service.Program(place(Quorum, "etcd-1", given)).Args
-	for _, s := range Service.Settings {
-		args, name := api, s.Name
-		if of, is := strings.CutPrefix(s.Name, etcdSettings); is {
-			args, name = member, of
-		}
-		if taken := slices.Contains(args, "--"+name+"=scenario"); taken != (s.Decided == "") {
-			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
-		}
-	}
-}
-
 // fake is one member of etcd and one API server.
 type fake struct {
-	service.Host // only Dial and Status are needed
-	at           map[string]net.Listener
-
-	mu      sync.Mutex
+	servicetest.Host
 	accepts string // the token
 	unready string // why the API server is not ready
 }
@@ -107,7 +83,8 @@ func newFake(t *testing.T) (*fake, service.Servers) {
 	api := httptest.NewTLSServer(http.HandlerFunc(f.api))
 	t.Cleanup(member.Close)
 	t.Cleanup(api.Close)
-	f.at = map[string]net.Listener{"etcd-1": member.Listener, "apiserver-1": api.Listener}
+	f.Listens("etcd-1", member.Listener)
+	f.Listens("apiserver-1", api.Listener)
 	single, _ := service.Find(Service, locks.Single)
 	return f, Service.Open(single, f)
 }
@@ -119,8 +96,8 @@ func (f *fake) member(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fake) api(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	switch {
 	case r.Header.Get("Authorization") != "Bearer "+f.accepts:
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
@@ -132,12 +109,6 @@ func (f *fake) api(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(body)
 	}
 }
-
-func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", f.at[node].Addr().String())
-}
-
-func (f *fake) Status(string) service.Status { return service.Status{Running: true} }
 
 // The error for an API server that is not ready, or that refuses the token, names the server and the reason.
 func TestHealthy(t *testing.T) {
@@ -167,5 +138,5 @@ func TestHealthy(t *testing.T) {
 // A greeting of an API server exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t)
-	servicetest.Greets(t, g, f.Dial, "apiserver-1", 1, 0, 100_000, 2*pieceMax)
+	servicetest.Greets(t, g, f, "apiserver-1", 1, 0, 100_000, 2*pieceMax)
 }

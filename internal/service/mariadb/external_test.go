@@ -13,31 +13,6 @@ import (
 	"lockbench/internal/testing/redistest"
 )
 
-func TestLocate(t *testing.T) {
-	for urls, want := range map[string]string{
-		"mysql://a":              "a:3306 root false",
-		"mysqls://app@a:1":       "a:1 app true",
-		"mariadb://a":            "a:3306 root false",
-		"mariadbs://a":           "a:3306 root true",
-		"mysql://a,b":            "name the primary",
-		"mysql+tls://a":          "mysqls:// for TLS",
-		"mysql://a/shop":         "/shop means nothing here",
-		"mysql://a?tls=true":     "not a HOST",
-		"mysql://app:secret@a":   "a password in a URL",
-		"mysql://a mysql://b":    "name the primary",
-		"mysql://a mysqls://b:1": "the same scheme",
-	} {
-		l, err := Service.External.Locate(strings.Fields(urls))
-		got := strings.Join([]string{strings.Join(l.Addrs, ","), l.User, map[bool]string{true: "true", false: "false"}[l.TLS]}, " ")
-		if err != nil {
-			got = err.Error()
-		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s", urls, got, want)
-		}
-	}
-}
-
 // Other servers that speak the protocol are told from MariaDB.
 func TestAbout(t *testing.T) {
 	for version, want := range map[string]string{"10.11.19-MariaDB-0+deb12u1": "MariaDB 10.11.19", "11.4.2-MariaDB": "MariaDB 11.4.2", "8.0.40": "", "8.0.11-TiDB-v7.5.0": ""} {

@@ -5,7 +5,6 @@ package mariadb
 import (
 	"testing"
 
-	"lockbench/internal/service/operator"
 	"lockbench/internal/testing/servicetest"
 )
 
@@ -15,6 +14,5 @@ var managed = servicetest.Managed{
 	Read:    "INSERT INTO test.mark VALUES (1)",
 }
 
-func TestSettings(t *testing.T) { managed.Settings(t, operator.FailoverAfter, "semi-sync") }
-func TestSingle(t *testing.T)   { managed.Restarts(t) }
-func TestManaged(t *testing.T)  { managed.FailsOver(t) }
+func TestSingle(t *testing.T)  { managed.Restarts(t) }
+func TestManaged(t *testing.T) { managed.FailsOver(t) }

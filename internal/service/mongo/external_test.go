@@ -1,7 +1,6 @@
 package mongo
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/xdg-go/scram"
@@ -19,32 +17,15 @@ import (
 	"lockbench/internal/testing/servicetest"
 )
 
-func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service, []servicetest.Located{
-		{URLs: "mongodb://a", Addrs: "a:27017", Topology: "1 mongo"},
-		{URLs: "mongodb+tls://u@a,b:1,[::1]:2/locks", Addrs: "a:27017 b:1 [::1]:2", Topology: "mongo replica set of 3", TLS: true},
-		{URLs: "mongo://a", Addrs: "a:27017", Topology: "1 mongo"},
-		{URLs: "mongodb://a mongodb://b", Addrs: "a:27017 b:27017", Topology: "mongo replica set of 2"},
-		{URLs: "mongodb://a mongodb+tls://b", Refused: "in one way"},
-		{URLs: "mongodb://a,a:27017", Refused: "named twice"},
-		{URLs: "mongodb://a/x?replicaSet=y", Refused: "mongodb+tls://"},
-		{URLs: "mongodb://a/x.y", Refused: `cannot be called "x.y"`},
-		{URLs: "mongodb+srv://a", Refused: "named as mongodb://USER@HOST:PORT"},
-		{URLs: "mongodb://u:p@a", Refused: "a password in a URL"},
-	})
-}
-
 // replicas are members of a replica set that call each other by names of their own, db-1:27017.
 type replicas struct {
-	members []*fake
+	fake
 	set     []string // as each says
 	primary []string // as each says
 	writes  []bool
 	odd     bson.M // what else the last one says
 	code    int32  // of the refusal of all but hello
-
-	mu    sync.Mutex
-	asked []string
+	asked   []string
 }
 
 func newReplicas(t *testing.T, n int) *replicas {
@@ -55,9 +36,9 @@ func newReplicas(t *testing.T, n int) *replicas {
 		r.set, r.primary, r.writes = append(r.set, "rs"), append(r.primary, "db-1:27017"), append(r.writes, i == 0)
 	}
 	for i := range n {
-		f, _ := newFake(t, func(asked string) bson.M {
-			r.mu.Lock()
-			defer r.mu.Unlock()
+		r.answers(t, fmt.Sprint("mongo-", i+1), func(asked string) bson.M {
+			r.Mu.Lock()
+			defer r.Mu.Unlock()
 			r.asked = append(r.asked, fmt.Sprint(asked, i+1))
 			switch {
 			case asked == "hello":
@@ -76,112 +57,63 @@ func newReplicas(t *testing.T, n int) *replicas {
 			}
 			return bson.M{"ok": 1.0, "n": 2, "values": []string{"lockbench:1:a", "lockbench:1:b"}}
 		})
-		r.members = append(r.members, f)
 	}
 	return r
 }
 
-func (r *replicas) urls(which ...int) []string {
-	var all []string
-	for _, i := range which {
-		all = append(all, "mongodb://"+r.at(i))
-	}
-	return all
-}
-
-func (r *replicas) at(i int) string { return r.members[i-1].at.Addr().String() }
-
-func (r *replicas) survey(t *testing.T, which ...int) (service.Site, error) {
-	l, err := Service.External.Locate(r.urls(which...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Service.External.Survey(t.Context(), l, servicetest.Dial)
-}
+var everyNode = []string{"mongo-1", "mongo-2", "mongo-3"}
 
 // Members have two names, and a member that a run cannot use is refused with the reason.
 func TestSurvey(t *testing.T) {
 	r := newReplicas(t, 3)
-	site, err := r.survey(t, 3, 2, 1)
+	site, err := r.Survey(t, Service, "mongo-3", "mongo-2", "mongo-1")
 	if err != nil || site.Topology.InTable() != "mongo replica set of 3" || site.About != "MongoDB 7.0.14" ||
-		site.Called[r.at(3)] != "mongo-1" || site.Called["db-3:27017"] != "mongo-1" || site.Addrs["mongo-1"] != r.at(3) {
+		site.Called[r.At("mongo-3")] != "mongo-1" || site.Called["db-3:27017"] != "mongo-1" || site.Addrs["mongo-1"] != r.At("mongo-3") {
 		t.Errorf("%+v, %v", site, err)
 	}
-	refused := func(what, want string, which ...int) {
-		t.Helper()
-		if _, err := r.survey(t, which...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", what, err, want)
-		}
-	}
-	refused("two of three", "db-3:27017 that --servers does not name: name all members", 1, 2)
-	r.set[2] = "other"
-	refused("two sets", `of two clusters, "rs" and "other"`, 1, 2, 3)
-	r.set[2] = ""
-	refused("no set", "is of no replica set", 1, 2, 3)
-	r.set[2], r.odd = "rs", bson.M{"msg": "isdbgrid"}
-	refused("a router", "router of a sharded cluster", 3)
-	r.odd = bson.M{"arbiterOnly": true}
-	refused("an arbiter", "leave it out", 1, 2, 3)
-	r.odd = bson.M{"me": "db-1:27017"}
-	refused("one server twice", "is the same server as "+r.at(1), 1, 2, 3)
-}
-
-// hosted is a host whose servers are those of a survey.
-type hosted struct {
-	fake
-	r    *replicas
-	site service.Site
-}
-
-func (h *hosted) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return servicetest.Dial(ctx, service.Data, h.site.Addrs[node])
+	r.Refuses(t, Service, []servicetest.Refused{
+		{Name: "two of three", Nodes: everyNode[:2], Want: "db-3:27017 that --servers does not name: name all members"},
+		{Name: "two sets", Is: func() { r.set[2] = "other" }, Nodes: everyNode, Want: `of two clusters, "rs" and "other"`},
+		{Name: "no set", Is: func() { r.set[2] = "" }, Nodes: everyNode, Want: "is of no replica set"},
+		{Name: "a router", Is: func() { r.set[2], r.odd = "rs", bson.M{"msg": "isdbgrid"} }, Nodes: everyNode[2:], Want: "router of a sharded cluster"},
+		{Name: "an arbiter", Is: func() { r.odd = bson.M{"arbiterOnly": true} }, Nodes: everyNode, Want: "leave it out"},
+		{Name: "one server twice", Is: func() { r.odd = bson.M{"me": "db-1:27017"} }, Nodes: everyNode, Want: "is the same server as " + r.At("mongo-1")},
+	})
 }
 
 // The primary is the member that a majority names, and an incomplete set is unhealthy.
 func TestReplicaSet(t *testing.T) {
 	r := newReplicas(t, 3)
-	site, err := r.survey(t, 1, 2, 3)
+	site, err := r.Survey(t, Service, everyNode...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := Service.External.Open(site, "lockbench:1:", &hosted{r: r, site: site})
+	g := Service.External.Open(site, "lockbench:1:", r)
 	ctx := t.Context()
-	leads := func(what, leader string, want ...string) {
-		t.Helper()
-		got, err := g.Leader(ctx)
-		if got != leader || (err == nil) != (leader != "") || !slices.Equal(g.Leaders(ctx), want) {
-			t.Errorf("%s: %q leads (%v), and %q take writes; want %q and %q", what, got, err, g.Leaders(ctx), leader, want)
-		}
-	}
-	ill := func(what, want string) {
-		t.Helper()
-		if err := g.Healthy(ctx); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", what, err, want)
-		}
-	}
-	leads("well", "mongo-1", "mongo-1")
-	ill("well", "")
-	r.writes[1] = true
-	leads("an old one as well", "mongo-1", "mongo-1", "mongo-2")
-	ill("an old one as well", "2 nodes lead")
-	r.writes[0], r.writes[1] = false, false
-	leads("named, and does not write", "mongo-1")
-	ill("named, and does not write", "no node leads")
-	r.writes[1] = true
-	r.primary = []string{"db-2:27017", "db-1:27017", ""}
-	leads("no majority", "", "mongo-2")
-	ill("no majority", "knows no primary")
-	r.primary[2] = "db-1:27017"
-	ill("most name another", "mongo-2 takes mongo-1 for the leader, and mongo-2 leads")
-	r.primary = []string{"db-2:27017", "db-2:27017", "db-2:27017"}
-	leads("another", "mongo-2", "mongo-2")
-	ill("another", "")
-	r.odd = bson.M{"secondary": false}
-	ill("one that starts", "mongo-3 is neither")
-	r.odd = nil
+	servicetest.Leads(t, g, g.Leader, []servicetest.Led{
+		{Name: "well", Leader: "mongo-1", Leads: "mongo-1"},
+		{Name: "an old one as well", Is: func() { r.writes[1] = true }, Leader: "mongo-1", Leads: "mongo-1 mongo-2", Ill: "2 nodes lead"},
+		{Name: "named, and does not write", Is: func() { r.writes[0], r.writes[1] = false, false }, Leader: "mongo-1", Ill: "no node leads"},
+		{
+			Name: "no majority", Is: func() { r.writes[1], r.primary = true, []string{"db-2:27017", "db-1:27017", ""} },
+			Leads: "mongo-2", Ill: "knows no primary",
+		},
+		{
+			Name: "most name another", Is: func() { r.primary[2] = "db-1:27017" },
+			Leader: "mongo-1", Leads: "mongo-2", Ill: "mongo-2 takes mongo-1 for the leader, and mongo-2 leads",
+		},
+		{
+			Name: "another", Is: func() { r.primary = []string{"db-2:27017", "db-2:27017", "db-2:27017"} },
+			Leader: "mongo-2", Leads: "mongo-2",
+		},
+		{
+			Name: "one that starts", Is: func() { r.odd = bson.M{"secondary": false} },
+			Leader: "mongo-2", Leads: "mongo-2", Ill: "mongo-3 is neither",
+		},
+	})
 
 	// The primary searches and removes keys. The error of a refusal names the remedy.
-	r.asked = nil
+	r.odd, r.asked = nil, nil
 	under, err := g.Under(ctx, "lockbench:", 1)
 	if err != nil || !slices.Equal(under["mongo-2"], []string{"lockbench:1:a"}) {
 		t.Errorf("%v, %v", under, err)

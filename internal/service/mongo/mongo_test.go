@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -16,38 +15,51 @@ import (
 
 	"lockbench/internal/service"
 	"lockbench/internal/testing/servicetest"
+	"lockbench/locks"
 )
 
-func TestVersion(t *testing.T) {
-	servicetest.Versions(t, Service, map[string]servicetest.Version{
-		"FerretDB v1.24.2 on SQLite":               {Text: "1.24.2 of FerretDB, which is not MongoDB", Enough: true},
-		"db version v7.0.14\nBuild Info: {\n":      {Text: "7.0.14", Enough: true},
-		"db version v10.0.0":                       {Text: "10.0.0", Enough: true},
-		"db version v4.4.29":                       {Text: "4.4.29"},
-		"etcd Version: 3.6.16":                     {},
-		"mongod: unrecognised option '--version'.": {},
-	})
+func TestService(t *testing.T) {
+	servicetest.Suite{
+		Service: Service,
+		Versions: map[string]servicetest.Version{
+			"FerretDB v1.24.2 on SQLite":               {Text: "1.24.2 of FerretDB, which is not MongoDB", Enough: true},
+			"db version v7.0.14\nBuild Info: {\n":      {Text: "7.0.14", Enough: true},
+			"db version v10.0.0":                       {Text: "10.0.0", Enough: true},
+			"db version v4.4.29":                       {Text: "4.4.29"},
+			"etcd Version: 3.6.16":                     {},
+			"mongod: unrecognised option '--version'.": {},
+		},
+		URLs: []servicetest.Located{
+			{URLs: "mongodb://a", Addrs: "a:27017", Topology: "1 mongo", Database: "lockbench"},
+			{
+				URLs: "mongodb+tls://u@a,b:1,[::1]:2/locks", Addrs: "a:27017 b:1 [::1]:2", Topology: "mongo replica set of 3",
+				User: "u", Database: "locks", TLS: true,
+			},
+			{URLs: "mongo://a", Addrs: "a:27017", Topology: "1 mongo", Database: "lockbench"},
+			{URLs: "mongodb://a mongodb://b", Addrs: "a:27017 b:27017", Topology: "mongo replica set of 2", Database: "lockbench"},
+			{URLs: "mongodb://a mongodb+tls://b", Refused: "in one way"},
+			{URLs: "mongodb://a,a:27017", Refused: "named twice"},
+			{URLs: "mongodb://a/x?replicaSet=y", Refused: "mongodb+tls://"},
+			{URLs: "mongodb://a/x.y", Refused: `cannot be called "x.y"`},
+			{URLs: "mongodb+srv://a", Refused: "named as mongodb://USER@HOST:PORT"},
+			{URLs: "mongodb://u:p@a", Refused: "a password in a URL"},
+		},
+		Settings: servicetest.Settings{
+			Topology: locks.Single, Trusted: servicetest.Decided(Service),
+			Line: func(_ service.Node, _, value string) string { return value },
+		},
+	}.Run(t)
 }
 
-// A scenario cannot set what lockbench sets itself. Its other settings take effect.
-func TestSettings(t *testing.T) {
-	given := map[string]string{}
-	for _, s := range Service.Settings {
-		if s.Decided == "" {
-			given[s.Name] = "given-" + s.Name
+func TestProgram(t *testing.T) {
+	at := servicetest.Place(Service, locks.Single, "mongo-1", map[string]string{"storageEngine": "x"})
+	everywhere := at
+	everywhere.Bind = netip.Addr{}
+	for address, at := range map[string]service.Place{"127.0.0.1": at, "0.0.0.0": everywhere} {
+		want := []string{"--bind_ip", address, "--port", "7000", "--dbpath", "/config/data", "--storageEngine", "x"}
+		if args := Service.Program(at).Args; !slices.Equal(args, want) {
+			t.Errorf("arguments are %q, want %q", args, want)
 		}
-	}
-	at := service.Place{Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Data: "/data", Settings: given}
-	args := Service.Program(at).Args
-	for _, s := range Service.Settings {
-		i := slices.Index(args, "--"+s.Name)
-		if i < 0 || strings.HasPrefix(args[i+1], "given-") != (s.Decided == "") {
-			t.Errorf("%s: %v", s.Name, args)
-		}
-	}
-	at.Bind = netip.Addr{}
-	if args := Service.Program(at).Args; !slices.Equal(args[:2], []string{"--bind_ip", "0.0.0.0"}) {
-		t.Errorf("everywhere is %v", args)
 	}
 }
 
@@ -69,19 +81,7 @@ func TestRequests(t *testing.T) {
 		query(question("admin", "isMaster", 1, nil)), message(2, hello), message(3, question("a", "findAndModify", "locks", bson.M{"x": strings.Repeat("y", 1000)})),
 		compressed, message(4, bson.D{}), message(5, bson.M{"update": "locks"}), []byte("GET / HTTP/1.1\r\n\r\n"), message(6, ping),
 	)
-	want := []string{"isMaster", "hello", "findAndModify", "unread", "unread", "update"}
-	for _, size := range []int{1, 3, 7, 100, len(all)} {
-		var got []string
-		w := service.NewRequestWriter(wire, func(name []byte) { got = append(got, string(name)) })
-		for piece := range slices.Chunk(all, size) {
-			if n, err := w.Write(piece); n != len(piece) || err != nil {
-				t.Fatal(n, err)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("in pieces of %d: %q, want %q", size, got, want)
-		}
-	}
+	servicetest.Requests(t, wire, all, "isMaster", "hello", "findAndModify", "unread", "unread", "update")
 	if greets := func(name string) bool { return slices.Contains(wire.Greetings, name) }; greets("findAndModify") || !greets("hello") || !greets(wire.Sign) {
 		t.Error("what is a greeting is confused with what a lock asks for")
 	}
@@ -114,55 +114,33 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// fake is one server.
-type fake struct {
-	service.Host
-	at   net.Listener
-	says func(asked string) bson.M
-	down error
-}
+// fake is servers that answer questions.
+type fake struct{ servicetest.Host }
 
-func newFake(t *testing.T, says func(asked string) bson.M) (*fake, *servers) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	f := &fake{at: l, says: says}
-	go func() {
+// answers starts a server.
+func (f *fake) answers(t *testing.T, node string, says func(asked string) bson.M) {
+	f.Serve(t, node, func(c net.Conn) {
 		for {
-			c, err := l.Accept()
-			if err != nil {
+			asked := make([]byte, headLength)
+			if _, err := io.ReadFull(c, asked); err != nil {
 				return
 			}
-			go f.serve(c)
+			asked = append(asked, make([]byte, int(binary.LittleEndian.Uint32(asked))-headLength)...)
+			if _, err := io.ReadFull(c, asked[headLength:]); err != nil {
+				return
+			}
+			said := message(100, says(string(command(asked))))
+			copy(said[8:12], asked[4:8])
+			_, _ = c.Write(said)
 		}
-	}()
+	})
+}
+
+// newFake returns a host of one server.
+func newFake(t *testing.T, says func(asked string) bson.M) (*fake, *servers) {
+	f := &fake{}
+	f.answers(t, "mongo-1", says)
 	return f, Service.Open(topologies[0], f).(*servers)
-}
-
-func (f *fake) serve(c net.Conn) {
-	defer c.Close()
-	for {
-		asked := make([]byte, headLength)
-		if _, err := io.ReadFull(c, asked); err != nil {
-			return
-		}
-		asked = append(asked, make([]byte, int(binary.LittleEndian.Uint32(asked))-headLength)...)
-		if _, err := io.ReadFull(c, asked[headLength:]); err != nil {
-			return
-		}
-		said := message(100, f.says(string(command(asked))))
-		copy(said[8:12], asked[4:8])
-		_, _ = c.Write(said)
-	}
-}
-
-func (f *fake) Status(string) service.Status {
-	return service.Status{Running: f.down == nil, Why: f.down}
-}
-func (f *fake) Dial(ctx context.Context, _ string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", f.at.Addr().String())
 }
 
 // A server reports its state, and a refusal is an error.
@@ -192,8 +170,8 @@ func TestAsked(t *testing.T) {
 	if all := g.Leaders(ctx); len(all) != 0 {
 		t.Errorf("leaders are %v", all)
 	}
-	f.down = errors.New("it was killed")
-	if err := g.Answers(ctx, "mongo-1"); !errors.Is(err, f.down) {
+	f.Down("mongo-1", true)
+	if err := g.Answers(ctx, "mongo-1"); !errors.Is(err, servicetest.ErrNotRunning) {
 		t.Errorf("Answers of a server that is down returns %v", err)
 	}
 }
@@ -201,5 +179,5 @@ func TestAsked(t *testing.T) {
 // A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, func(string) bson.M { return bson.M{"ok": 1.0} })
-	servicetest.Greets(t, g, f.Dial, "mongo-1", 2, 0, 100_000)
+	servicetest.Greets(t, g, f, "mongo-1", 2, 0, 100_000)
 }

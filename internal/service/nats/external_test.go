@@ -21,19 +21,6 @@ import (
 	"lockbench/locks"
 )
 
-func TestLocate(t *testing.T) {
-	servicetest.Locates(t, Service, []servicetest.Located{
-		{URLs: "nats://a", Addrs: "a:4222", Topology: "1 nats"},
-		{URLs: "natss://a,b:1,[::1]:2", Addrs: "a:4222 b:1 [::1]:2", Topology: "nats quorum of 3", TLS: true},
-		{URLs: "tls://a tls://b", Addrs: "a:4222 b:4222", Topology: "nats quorum of 2", TLS: true},
-		{URLs: "nats://a natss://b", Refused: "in one way"},
-		{URLs: "nats://a,a:4222", Refused: "named twice"},
-		{URLs: "nats://a/x", Refused: "/x means nothing"},
-		{URLs: "nats+ring://a", Refused: "named as nats://HOST:PORT"},
-		{URLs: "nats://u:p@a", Refused: "a password in a URL"},
-	})
-}
-
 // answerUser answers the requests that every user may send.
 func (f *fake) answerUser(n *node, subject, body string) any {
 	no := func(code int, reason jetstream.ErrorCode, text string) any {
@@ -64,25 +51,11 @@ func (f *fake) answerUser(n *node, subject, body string) any {
 	return nil
 }
 
-// survey surveys servers of the fake.
-func (f *fake) survey(t *testing.T, names ...string) (service.Site, error) {
-	t.Helper()
-	var addrs []string
-	for _, n := range names {
-		addrs = append(addrs, f.nodes[n].at.Addr().String())
-	}
-	l, err := Service.External.Locate([]string{"nats://" + strings.Join(addrs, ",")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Service.External.Survey(t.Context(), l, servicetest.Dial)
-}
+var everyNode = []string{"nats-1", "nats-2", "nats-3"}
 
 func (f *fake) group() {
-	f.set(func(one, two, three *node) {
-		for _, n := range []*node{one, two, three} {
-			n.about, n.buckets = info{Cluster: "c", JetStream: true, Version: "2.12.15"}, map[string]string{}
-		}
+	f.each(func(_ int, n *node) {
+		n.about, n.buckets = info{Cluster: "c", JetStream: true, Version: "2.12.15"}, map[string]string{}
 	})
 }
 
@@ -90,76 +63,63 @@ func (f *fake) group() {
 func TestSurvey(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	f.group()
-	site, err := f.survey(t, "nats-1", "nats-2", "nats-3")
-	if err != nil || site.Topology.InTable() != "nats quorum of 3" || site.About != "NATS 2.12.15" || site.Called[f.nodes["nats-3"].at.Addr().String()] != "nats-3" {
+	site, err := f.Survey(t, Service, everyNode...)
+	if err != nil || site.Topology.InTable() != "nats quorum of 3" || site.About != "NATS 2.12.15" || site.Called[f.At("nats-3")] != "nats-3" {
 		t.Errorf("%+v, %v", site, err)
 	}
-	refused := func(what, want string, names ...string) {
-		t.Helper()
-		if _, err := f.survey(t, names...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", what, err, want)
-		}
-	}
-	refused("one of a group", "name all that keep streams", "nats-1")
-	f.set(func(_, two, _ *node) { two.about.Cluster = "d" })
-	refused("of another group", "of two clusters", "nats-1", "nats-2")
-	f.set(func(_, two, _ *node) { two.about.Cluster, two.about.ID = "c", "ID-nats-1" })
-	refused("the same by another address", "is the same server as", "nats-1", "nats-2")
-	f.set(func(one, two, _ *node) { one.about.Cluster, two.about = "", info{JetStream: true} })
-	refused("two that are alone", "no cluster", "nats-1", "nats-2")
-	f.set(func(one, _, _ *node) { one.about.JetStream = false })
-	refused("without JetStream", "serves no JetStream", "nats-1")
+	one, two := f.nodes["nats-1"], f.nodes["nats-2"]
+	f.Refuses(t, Service, []servicetest.Refused{
+		{Name: "one of a group", Nodes: everyNode[:1], Want: "name all that keep streams"},
+		{Name: "of another group", Is: func() { two.about.Cluster = "d" }, Nodes: everyNode[:2], Want: "of two clusters"},
+		{
+			Name: "the same by another address", Is: func() { two.about.Cluster, two.about.ID = "c", "ID-nats-1" },
+			Nodes: everyNode[:2], Want: "is the same server as",
+		},
+		{
+			Name: "two that are alone", Is: func() { one.about.Cluster, two.about = "", info{JetStream: true} },
+			Nodes: everyNode[:2], Want: "no cluster",
+		},
+		{Name: "without JetStream", Is: func() { one.about.JetStream = false }, Nodes: everyNode[:1], Want: "serves no JetStream"},
+	})
 }
 
 // Requests that any client may send show the leader of the bucket and whether all servers are well.
 func TestExternalLeaders(t *testing.T) {
 	f, _ := newFake(t, Quorum)
 	f.group()
-	site, err := f.survey(t, "nats-1", "nats-2", "nats-3")
+	site, err := f.Survey(t, Service, everyNode...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := Service.External.Open(site, "lockbench:7:", f).Servers.(external)
 	const stream = "KV_lockbench-7-locks"
-	led := func(by ...string) {
-		f.set(func(one, two, three *node) {
-			for i, n := range []*node{one, two, three} {
-				n.buckets = map[string]string{"KV_other": "nats-1", stream: by[i]}
-			}
-		})
-	}
-	says := func(when, leader, unwell string, leaders ...string) {
-		t.Helper()
-		if got, err := g.LeaderOf(t.Context(), "a"); got != leader || (err == nil) != (leader != "") {
-			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leader)
-		}
-		if all := g.Leaders(t.Context()); !slices.Equal(all, leaders) {
-			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
-		}
-		if err := g.Healthy(t.Context()); (err == nil) != (unwell == "") || err != nil && !strings.Contains(err.Error(), unwell) {
-			t.Errorf("%s: Healthy returns %v, want %q", when, err, unwell)
+	led := func(by ...string) func() {
+		return func() {
+			f.each(func(i int, n *node) { n.buckets = map[string]string{"KV_other": "nats-1", stream: by[i]} })
 		}
 	}
-	says("without a bucket", "", "")
-	led("nats-2", "nats-2", "nats-2")
-	says("with one", "nats-2", "", "nats-2")
-	led("nats-1", "nats-3", "nats-3")
-	says("while an old one believes", "nats-3", "2 nodes lead", "nats-1", "nats-3")
-	led("nats-2", "nats-3", "nats-3")
-	says("while a follower has not noticed", "nats-3", "takes nats-2 for the leader", "nats-3")
-	led("", "", "")
-	says("before an election", "", "knows no leader")
-	led("nats-9", "nats-9", "nats-9")
-	says("of a server that --servers does not name", "", "no node leads")
-	led("nats-2", "nats-2", "nats-2")
-	f.set(func(_, two, _ *node) { two.down = true })
-	says("while the others have not noticed", "", errNotRunning.Error())
-	f.set(func(one, two, three *node) { two.down, one.behind, two.behind, three.behind = false, true, true, true })
-	says("with one that is behind", "nats-2", "is behind", "nats-2")
-	f.set(func(one, two, three *node) {
-		one.behind, two.behind, three.behind, one.sick = false, false, false, "unavailable"
+	behind := func(is bool) { f.each(func(_ int, n *node) { n.behind = is }) }
+	ofKey := func(ctx context.Context) (string, error) { return g.LeaderOf(ctx, "a") }
+	servicetest.Leads(t, g, ofKey, []servicetest.Led{
+		{Name: "without a bucket"},
+		{Name: "with one", Is: led("nats-2", "nats-2", "nats-2"), Leader: "nats-2", Leads: "nats-2"},
+		{Name: "while an old one believes", Is: led("nats-1", "nats-3", "nats-3"), Leader: "nats-3", Leads: "nats-1 nats-3", Ill: "2 nodes lead"},
+		{
+			Name: "while a follower has not noticed", Is: led("nats-2", "nats-3", "nats-3"),
+			Leader: "nats-3", Leads: "nats-3", Ill: "takes nats-2 for the leader",
+		},
+		{Name: "before an election", Is: led("", "", ""), Ill: "knows no leader"},
+		{Name: "of a server that --servers does not name", Is: led("nats-9", "nats-9", "nats-9"), Ill: "no node leads"},
+		{
+			Name: "while the others have not noticed", Is: func() { led("nats-2", "nats-2", "nats-2")(); f.Down("nats-2", true) },
+			Ill: servicetest.ErrNotRunning.Error(),
+		},
+		{Name: "with one that is behind", Is: func() { f.Down("nats-2", false); behind(true) }, Leader: "nats-2", Leads: "nats-2", Ill: "is behind"},
+		{
+			Name: "with one that is sick", Is: func() { behind(false); f.nodes["nats-1"].sick = "unavailable" },
+			Leader: "nats-2", Leads: "nats-2", Ill: "unavailable",
+		},
 	})
-	says("with one that is sick", "nats-2", "unavailable", "nats-2")
 	if got := g.Params()[Bucket]; bucketPrefix+got != stream {
 		t.Errorf("clients get the bucket %q", got)
 	}
@@ -175,7 +135,7 @@ func TestClear(t *testing.T) {
 			one.buckets[stream] = ""
 		}
 	})
-	site, err := f.survey(t, "nats-1")
+	site, err := f.Survey(t, Service, "nats-1")
 	if err != nil {
 		t.Fatal(err)
 	}

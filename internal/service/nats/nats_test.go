@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,79 +21,64 @@ import (
 	"lockbench/locks"
 )
 
-func TestVersion(t *testing.T) {
-	servicetest.Versions(t, Service, map[string]servicetest.Version{
-		"nats-server: v2.12.15":    {Text: "2.12.15", Enough: true},
-		"nats-server: v2.11.0-dev": {Text: "2.11.0-dev", Enough: true},
-		"nats-server: v2.9.10":     {Text: "2.9.10"},
-		"nats-server: v3.0.0":      {Text: "3.0.0", Enough: true},
-		"nats-server: v1.12.0":     {Text: "1.12.0"},
-		"etcd Version: 3.6.16":     {},
-	})
-}
-
-// place returns the place of a node of three.
-func place(node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service, Quorum)
-	p := service.Place{
-		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
-		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/data", Config: "/config",
-	}
-	for i, n := range t.Nodes() {
-		at := netip.AddrFrom4([4]byte{127, 0, 1, byte(i + 1)}) // an address of the viewer's own
-		p.Peers[n.Name] = []netip.AddrPort{netip.AddrPortFrom(at, 7000), netip.AddrPortFrom(at, 7001)}
-	}
-	return p
+func TestService(t *testing.T) {
+	servicetest.Suite{
+		Service: Service,
+		Versions: map[string]servicetest.Version{
+			"nats-server: v2.12.15":    {Text: "2.12.15", Enough: true},
+			"nats-server: v2.11.0-dev": {Text: "2.11.0-dev", Enough: true},
+			"nats-server: v2.9.10":     {Text: "2.9.10"},
+			"nats-server: v3.0.0":      {Text: "3.0.0", Enough: true},
+			"nats-server: v1.12.0":     {Text: "1.12.0"},
+			"etcd Version: 3.6.16":     {},
+		},
+		URLs: []servicetest.Located{
+			{URLs: "nats://a", Addrs: "a:4222", Topology: "1 nats"},
+			{URLs: "natss://a,b:1,[::1]:2", Addrs: "a:4222 b:1 [::1]:2", Topology: "nats quorum of 3", TLS: true},
+			{URLs: "tls://a tls://b", Addrs: "a:4222 b:4222", Topology: "nats quorum of 2", TLS: true},
+			{URLs: "nats://a natss://b", Refused: "in one way"},
+			{URLs: "nats://a,a:4222", Refused: "named twice"},
+			{URLs: "nats://a/x", Refused: "/x means nothing"},
+			{URLs: "nats+ring://a", Refused: "named as nats://HOST:PORT"},
+			{URLs: "nats://u:p@a", Refused: "a password in a URL"},
+		},
+		Settings: servicetest.Settings{
+			Topology: Quorum, Trusted: servicetest.Decided(Service),
+			Line: func(_ service.Node, name, value string) string { // settings of a block have its name before a dot
+				if _, key, nested := strings.Cut(name, "."); nested {
+					return "\t" + key + ": " + value
+				}
+				return name + ": " + value
+			},
+		},
+	}.Run(t)
 }
 
 // Each server gets its own addresses for the other servers.
 func TestProgram(t *testing.T) {
-	p := Service.Program(place("nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
+	p := Service.Program(servicetest.Place(Service, Quorum, "nats-1", map[string]string{"jetstream.sync_interval": "always", "max_payload": "1KB"}))
 	if !slices.Equal(p.Args, []string{"-c", "/config/nats.conf"}) {
 		t.Errorf("it is run with %v", p.Args)
 	}
 	text := p.Files["/config/nats.conf"]
 	for _, want := range []string{
-		"server_name: nats-1\n", "listen: 127.0.0.1:7000\n", "\tlisten: 127.0.0.1:7001\n", "\tstore_dir: \"/data\"\n",
-		"\troutes: [\"nats://127.0.1.2:7001\", \"nats://127.0.1.3:7001\"]\n", "\tadvertise: 127.0.0.65:7001\n",
+		"server_name: nats-1\n", "listen: 127.0.0.1:7000\n", "\tlisten: 127.0.0.1:7001\n", "\tstore_dir: \"/config/data\"\n",
+		"\troutes: [\"nats://127.0.0.66:7001\", \"nats://127.0.0.67:7001\"]\n", "\tadvertise: 127.0.0.65:7001\n",
 		"jetstream {\n", "\tsync_interval: always\n", "\nmax_payload: 1KB\n", "\tmax_file: 256MB\n",
 	} {
 		if !strings.Contains("\n"+text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}
 	}
-	alone := place("nats-1", nil)
-	alone.Topology, _ = service.Find(Service, locks.Single)
+	alone := servicetest.Place(Service, locks.Single, "nats-1", nil)
 	if text := Service.Program(alone).Files["/config/nats.conf"]; strings.Contains(text, "cluster") {
 		t.Errorf("a single server is one of several:\n%s", text)
 	}
 }
 
-// Settings of a scenario are written into their blocks.
-func TestSettings(t *testing.T) {
-	given := map[string]string{}
-	for _, s := range Service.Settings {
-		if s.Decided == "" {
-			given[s.Name] = "of-" + s.Name
-		}
-	}
-	text := Service.Program(place("nats-1", given)).Files["/config/nats.conf"]
-	for name, value := range given {
-		_, key, nested := strings.Cut(name, ".")
-		if !nested {
-			key = name
-		}
-		if !strings.Contains(text, key+": "+value+"\n") {
-			t.Errorf("%s is not in\n%s", name, text)
-		}
-	}
-}
-
 // fake is the first ports of three servers.
 type fake struct {
-	service.Host // only Dial and Status are needed
-
-	mu    sync.Mutex
+	servicetest.Host
 	nodes map[string]*node
 	asked []string
 }
@@ -108,42 +91,24 @@ type node struct {
 	sick    string
 	behind  bool // as this one sees a replica
 	refuses bool // new connections
-	down    bool
-	at      net.Listener
 }
-
-var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T, of locks.Topology) (*fake, *servers) {
 	f := &fake{nodes: map[string]*node{}}
 	topology, _ := service.Find(Service, of)
 	for _, n := range topology.Nodes() {
-		at, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { at.Close() })
-		f.nodes[n.Name] = &node{meta: "nats-1", buckets: map[string]string{"KV_locks": "nats-2"}, at: at}
-		go func() {
-			for {
-				c, err := at.Accept()
-				if err != nil {
-					return
-				}
-				go f.serve(n.Name, c)
-			}
-		}()
+		f.nodes[n.Name] = &node{meta: "nats-1", buckets: map[string]string{"KV_locks": "nats-2"}}
+		f.Serve(t, n.Name, func(c net.Conn) { f.serve(n.Name, c) })
 	}
 	return f, Service.Open(topology, f).(*servers)
 }
 
 // serve talks to one client. Like a real server, it also asks the client for a sign of life.
 func (f *fake) serve(name string, c net.Conn) {
-	defer c.Close()
-	f.mu.Lock()
+	f.Mu.Lock()
 	about := f.nodes[name].about
 	about.ID = cmp.Or(about.ID, "ID-"+name)
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	said, _ := json.Marshal(struct {
 		info
 		Name    string `json:"server_name"`
@@ -194,8 +159,8 @@ func (f *fake) serve(name string, c net.Conn) {
 }
 
 func (f *fake) answer(name, account, subject, body string) any {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	n := f.nodes[name]
 	prefix := "$SYS.REQ.SERVER.ID-" + name + "."
 	data := func(v any) any { return map[string]any{"data": v} }
@@ -240,74 +205,56 @@ func (f *fake) answer(name, account, subject, body string) any {
 	return nil
 }
 
-func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", f.nodes[node].at.Addr().String())
-}
-
 // set changes the answers of the servers.
 func (f *fake) set(change func(one, two, three *node)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
 	change(f.nodes["nats-1"], f.nodes["nats-2"], f.nodes["nats-3"])
 }
 
-func (f *fake) Status(node string) service.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.nodes[node].down {
-		return service.Status{Why: errNotRunning}
-	}
-	return service.Status{Running: true}
+// led changes the leader of the bucket as each server sees it.
+func (f *fake) led(by ...string) {
+	f.each(func(i int, n *node) { n.buckets["KV_locks"] = by[i] })
+}
+
+// each changes the answers of all servers of a group.
+func (f *fake) each(change func(i int, n *node)) {
+	f.set(func(one, two, three *node) {
+		for i, n := range []*node{one, two, three} {
+			change(i, n)
+		}
+	})
 }
 
 func TestLeaders(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	ctx := t.Context()
-	says := func(when, meta, bucket string, leaders ...string) {
-		t.Helper()
-		if got, err := g.Leader(ctx); got != meta || (err == nil) != (meta != "") {
-			t.Errorf("%s: the leader of the metadata is %q, %v; want %q", when, got, err, meta)
-		}
-		if got, err := g.LeaderOf(ctx, "a"); got != bucket || (err == nil) != (bucket != "") {
-			t.Errorf("%s: the leader of the key is %q, %v; want %q", when, got, err, bucket)
-		}
-		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
-			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
-		}
-	}
-	says("at first", "nats-1", "nats-2", "nats-2")
-	if err := g.Healthy(ctx); err != nil {
-		t.Errorf("not healthy: %v", err)
-	}
-	f.set(func(_, two, _ *node) { two.down = true })
-	says("while the others have not noticed", "nats-1", "")
-	f.set(func(one, _, three *node) { one.buckets["KV_locks"], three.buckets["KV_locks"] = "", "" })
-	says("before an election", "nats-1", "")
-	f.set(func(one, _, three *node) { one.buckets["KV_locks"], three.buckets["KV_locks"] = "nats-3", "nats-3" })
-	says("after one", "nats-1", "nats-3", "nats-3")
-	if err := g.Healthy(ctx); !errors.Is(err, errNotRunning) {
-		t.Errorf("with one down, Healthy returns %v", err)
-	}
-	f.set(func(_, two, _ *node) { two.down = false })
-	says("while the old one believes", "nats-1", "nats-3", "nats-2", "nats-3")
-	if err := g.Healthy(ctx); err == nil || !strings.Contains(err.Error(), "do not agree on one leader of locks") {
-		t.Errorf("with two leaders, Healthy returns %v", err)
-	}
-	f.set(func(one, two, three *node) { one.buckets, two.buckets, three.buckets = nil, nil, nil })
-	says("without a bucket", "nats-1", "")
-	f.set(func(one, _, _ *node) { one.buckets = map[string]string{"KV_locks": "nats-1"} })
-	says("of a bucket that one server keeps", "nats-1", "nats-1", "nats-1")
-	if err := g.Healthy(ctx); err != nil {
-		t.Errorf("not healthy: %v", err)
-	}
-	f.set(func(one, two, three *node) {
-		for _, n := range []*node{one, two, three} {
-			n.buckets, n.has = map[string]string{"KV_locks": "nats-2", "KV_other": "nats-3", "ORDERS": "nats-1"}, "a"
-		}
+	down, disagree := servicetest.ErrNotRunning.Error(), "do not agree on one leader of locks"
+	ofKey := func(ctx context.Context) (string, error) { return g.LeaderOf(ctx, "a") }
+	servicetest.Leads(t, g, ofKey, []servicetest.Led{
+		{Name: "at first", Leader: "nats-2", Leads: "nats-2"},
+		{Name: "while the others have not noticed", Is: func() { f.Down("nats-2", true) }, Ill: down},
+		{Name: "before an election", Is: func() { f.led("", "nats-2", "") }, Ill: down},
+		{Name: "after one", Is: func() { f.led("nats-3", "nats-2", "nats-3") }, Leader: "nats-3", Leads: "nats-3", Ill: down},
+		{Name: "while the old one believes", Is: func() { f.Down("nats-2", false) }, Leader: "nats-3", Leads: "nats-2 nats-3", Ill: disagree},
+		{Name: "without a bucket", Is: func() { f.each(func(_ int, n *node) { n.buckets = nil }) }},
+		{
+			Name: "of a bucket that one server keeps", Is: func() { f.set(func(one, _, _ *node) { one.buckets = map[string]string{"KV_locks": "nats-1"} }) },
+			Leader: "nats-1", Leads: "nats-1",
+		},
+		{
+			Name: "of two buckets, of which one has the key", Is: func() {
+				f.each(func(_ int, n *node) {
+					n.buckets, n.has = map[string]string{"KV_locks": "nats-2", "KV_other": "nats-3", "ORDERS": "nats-1"}, "a"
+				})
+			},
+			Leader: "nats-3", Leads: "nats-2 nats-3",
+		},
 	})
-	says("of two buckets, of which one has the key", "nats-1", "nats-3", "nats-2", "nats-3")
-	f.set(func(one, two, three *node) { one.meta, two.meta, three.meta = "", "", "" })
-	if got, err := g.Leader(ctx); err == nil {
+	if got, err := g.Leader(t.Context()); got != "nats-1" || err != nil {
+		t.Errorf("the leader of the metadata is %q, %v", got, err)
+	}
+	f.each(func(_ int, n *node) { n.meta = "" })
+	if got, err := g.Leader(t.Context()); err == nil {
 		t.Errorf("no leader is named, and the leader is %q", got)
 	}
 }
@@ -342,7 +289,7 @@ func TestPromote(t *testing.T) {
 // Dead servers are not queried.
 func TestPromoteWithoutOne(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	f.set(func(one, _, _ *node) { one.down = true })
+	f.Down("nats-1", true)
 	if got, err := g.Promote(t.Context(), "nats-3"); got != "nats-3" || err != nil {
 		t.Errorf("promoted %q, %v", got, err)
 	}
@@ -372,7 +319,7 @@ func TestAsk(t *testing.T) {
 // A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, locks.Single)
-	servicetest.Greets(t, g, f.Dial, "nats-1", 1, 0, 1, 100_000)
+	servicetest.Greets(t, g, f, "nats-1", 1, 0, 1, 100_000)
 }
 
 // TestSilence checks that a request ends at its limit wherever the server falls silent, and at once when the

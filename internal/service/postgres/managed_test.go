@@ -11,7 +11,6 @@ import (
 
 	"lockbench/internal/needs"
 	"lockbench/internal/service"
-	"lockbench/internal/service/operator"
 	"lockbench/internal/testing/servicetest"
 	"lockbench/internal/world"
 	"lockbench/internal/world/local"
@@ -24,9 +23,8 @@ var managed = servicetest.Managed{
 	Read:    "INSERT INTO mark VALUES (1)",
 }
 
-func TestSettings(t *testing.T) { managed.Settings(t, operator.FailoverAfter) }
-func TestSingle(t *testing.T)   { managed.Restarts(t) }
-func TestManaged(t *testing.T)  { managed.FailsOver(t) }
+func TestSingle(t *testing.T)  { managed.Restarts(t) }
+func TestManaged(t *testing.T) { managed.FailsOver(t) }
 
 // TestClosedFolder has a folder for data that the server's user may not enter. The error comes before anything is started.
 func TestClosedFolder(t *testing.T) {

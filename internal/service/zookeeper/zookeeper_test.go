@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"lockbench/internal/service"
@@ -18,41 +16,39 @@ import (
 	"lockbench/locks"
 )
 
-func TestVersion(t *testing.T) {
+func TestService(t *testing.T) {
 	java := "openjdk 17.0.15 2025-04-15\nOpenJDK Runtime Environment (build 17.0.15+6-Debian-1deb12u1)\n"
-	servicetest.Versions(t, Service, map[string]servicetest.Version{
-		java + "3.8.0\n":                  {Text: "3.8.0 on Java 17", Enough: true},
-		java + "3.9.2-SNAPSHOT\n":         {Text: "3.9.2-SNAPSHOT on Java 17", Enough: true},
-		"java 21 2023-09-19 LTS\n3.5.0\n": {Text: "3.5.0 on Java 21", Enough: true},
-		java + "3.4.13\n":                 {Text: "3.4.13 on Java 17"},
-		"3.10.1":                          {Text: "3.10.1", Enough: true},
-		java:                              {},
-		"Redis server v=7.0.15":           {},
-	})
-}
-
-// place returns the place of a node of a topology.
-func place(topology locks.Topology, node string, settings map[string]string) service.Place {
-	t, _ := service.Find(Service, topology)
-	p := service.Place{
-		Node: service.Node{Name: node, Role: service.Data}, Topology: t, Settings: settings, Peers: map[string][]netip.AddrPort{},
-		Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000, Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Data: "/config/data", Config: "/config",
-	}
-	for i, n := range t.Nodes() {
-		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(129 + i)}), 7000)
-		if n.Name == node {
-			at = netip.MustParseAddrPort("127.0.0.1:7000") // its own, where it listens
-		}
-		for port := range uint16(electionPort + 1) {
-			p.Peers[n.Name] = append(p.Peers[n.Name], netip.AddrPortFrom(at.Addr(), at.Port()+port))
-		}
-	}
-	return p
+	servicetest.Suite{
+		Service: Service,
+		Versions: map[string]servicetest.Version{
+			java + "3.8.0\n":                  {Text: "3.8.0 on Java 17", Enough: true},
+			java + "3.9.2-SNAPSHOT\n":         {Text: "3.9.2-SNAPSHOT on Java 17", Enough: true},
+			"java 21 2023-09-19 LTS\n3.5.0\n": {Text: "3.5.0 on Java 21", Enough: true},
+			java + "3.4.13\n":                 {Text: "3.4.13 on Java 17"},
+			"3.10.1":                          {Text: "3.10.1", Enough: true},
+			java:                              {},
+			"Redis server v=7.0.15":           {},
+		},
+		URLs: []servicetest.Located{
+			{URLs: "zookeeper://a", Addrs: "a:2181", Topology: "1 zookeeper"},
+			{URLs: "zookeepers://a,b:1", Addrs: "a:2181 b:1", Topology: "zookeeper quorum of 2", TLS: true},
+			{URLs: "zookeeper://u@a", Addrs: "a:2181", Topology: "1 zookeeper", User: "u"}, // Survey refuses users
+			{URLs: "zookeeper://a/x", Refused: "/x means nothing"},
+			{URLs: "zookeeper://a,a:2181", Refused: "named twice"},
+			{URLs: "zookeeper+ring://a", Refused: "named as zookeeper://HOST:PORT"},
+			{URLs: "zookeeper://a zookeeper", Refused: "not a URL"},
+		},
+		NoLogin: true,
+		Settings: servicetest.Settings{
+			Topology: Quorum, Trusted: []string{"dataLogDir", "dynamicConfigFile"},
+			Line: func(_ service.Node, name, value string) string { return name + "=" + value },
+		},
+	}.Run(t)
 }
 
 // Members get the addresses of the others, and dial through a proxy.
 func TestProgram(t *testing.T) {
-	at := place(Quorum, "zookeeper-2", map[string]string{"tickTime": "500"})
+	at := servicetest.Place(Service, Quorum, "zookeeper-2", map[string]string{"tickTime": "500"})
 	if alone := Service.Program(at); strings.Contains(strings.Join(alone.Args, " "), "socks") {
 		t.Errorf("there is no proxy, and the arguments are %q", alone.Args)
 	}
@@ -68,9 +64,9 @@ func TestProgram(t *testing.T) {
 	}
 	lines := strings.Split(p.Files["/config/zoo.cfg"], "\n")
 	for _, want := range []string{
-		"dataDir=/config/data", "clientPort=7000", "clientPortAddress=127.0.0.1", "tickTime=500", "initLimit=10",
+		"dataDir=/config/data", "clientPort=7000", "clientPortAddress=127.0.0.2", "tickTime=500", "initLimit=10",
 		"admin.enableServer=false", "4lw.commands.whitelist=ruok,srvr,mntr",
-		"server.1=127.0.0.129:7001:7002", "server.2=127.0.0.1:7001:7002", "server.3=127.0.0.131:7001:7002",
+		"server.1=127.0.0.65:7001:7002", "server.2=127.0.0.2:7001:7002", "server.3=127.0.0.67:7001:7002",
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %s in %q", want, lines)
@@ -80,34 +76,15 @@ func TestProgram(t *testing.T) {
 	if lost := p.In("/config/data"); len(lost) != 1 || lost["/config/data/myid"] != "2\n" {
 		t.Errorf("in the folder of the data there are %q", lost)
 	}
-	single := Service.Program(place(locks.Single, "zookeeper-1", nil))
+	single := Service.Program(servicetest.Place(Service, locks.Single, "zookeeper-1", nil))
 	if len(single.Files) != 1 || strings.Contains(single.Files["/config/zoo.cfg"], "server.") {
 		t.Errorf("a single server has %q", single.Files)
 	}
 }
 
-// A scenario may not set the settings that lockbench decides.
-func TestSettings(t *testing.T) {
-	given := map[string]string{}
-	for _, s := range Service.Settings {
-		given[s.Name] = "scenario"
-	}
-	config := Service.Program(place(Quorum, "zookeeper-1", given)).Files["/config/zoo.cfg"]
-	for _, s := range Service.Settings {
-		if s.Name == "dataLogDir" || s.Name == "dynamicConfigFile" {
-			continue // not set by users: Program gets checked settings
-		}
-		if taken := strings.Contains("\n"+config, "\n"+s.Name+"=scenario\n"); taken != (s.Decided == "") {
-			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
-		}
-	}
-}
-
-// fake is three members that answer four-letter words.
+// fake is members that answer four-letter words.
 type fake struct {
-	service.Host // only Dial and Status are needed
-
-	mu      sync.Mutex
+	servicetest.Host
 	members map[string]*member
 }
 
@@ -116,11 +93,7 @@ type member struct {
 	zxid   uint64
 	shy    bool   // it answers srvr alone
 	synced string // what a leader says of its followers
-	at     net.Listener
-	down   bool
 }
-
-var errNotRunning = errors.New("it was not started")
 
 func newFake(t *testing.T, topology locks.Topology) (*fake, *servers) {
 	f := &fake{members: map[string]*member{}}
@@ -128,35 +101,20 @@ func newFake(t *testing.T, topology locks.Topology) (*fake, *servers) {
 	for _, n := range form.Nodes() {
 		m := &member{mode: follower, zxid: 0x100000001}
 		f.members[n.Name] = m
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.at = l
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go f.serve(m, c)
-			}
-		}()
+		f.Serve(t, n.Name, func(c net.Conn) { f.serve(m, c) })
 	}
 	return f, Service.Open(form, f).(*servers)
 }
 
 // serve answers one connection, which begins with a word or with a session.
 func (f *fake) serve(m *member, c net.Conn) {
-	defer c.Close()
 	var word [4]byte
 	if _, err := io.ReadFull(c, word[:]); err != nil {
 		return
 	}
-	f.mu.Lock()
+	f.Mu.Lock()
 	mode, zxid, synced, shy := m.mode, m.zxid, m.synced, m.shy
-	f.mu.Unlock()
+	f.Mu.Unlock()
 	if said := string(word[:]); mode == "denied" || shy && (said == "ruok" || said == "mntr") {
 		fmt.Fprintf(c, "%s is not executed because it is not in the whitelist.\n", said)
 		return
@@ -204,75 +162,83 @@ func (f *fake) serve(m *member, c net.Conn) {
 	}
 }
 
-func (f *fake) Dial(ctx context.Context, node string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp", f.members[node].at.Addr().String())
-}
-
-func (f *fake) Status(node string) service.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.members[node].down {
-		return service.Status{Why: errNotRunning}
-	}
-	return service.Status{Running: true}
-}
-
 func TestLeaders(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	ctx := t.Context()
 	one, two, three := f.members["zookeeper-1"], f.members["zookeeper-2"], f.members["zookeeper-3"]
-	says := func(when, leads, healthy string, leaders ...string) {
-		t.Helper()
-		got, err := g.Leader(ctx)
-		if got != leads || (err == nil) != (leads != "") {
-			t.Errorf("%s: the leader is %q, %v; want %q", when, got, err, leads)
-		}
-		if all := g.Leaders(ctx); !slices.Equal(all, leaders) {
-			t.Errorf("%s: leaders are %v, want %v", when, all, leaders)
-		}
-		if err := g.Healthy(ctx); (err == nil) != (healthy == "") || err != nil && !strings.Contains(err.Error(), healthy) {
-			t.Errorf("%s: health is %v, want %q", when, err, healthy)
-		}
-	}
-	says("without any", "", "no node leads")
-	one.mode, one.synced = leader, "2"
-	says("at first", "zookeeper-1", "", "zookeeper-1")
-	one.synced = "2.0"
-	says("in the words of another version", "zookeeper-1", "", "zookeeper-1")
-	one.synced = "1"
-	says("while one does not follow", "zookeeper-1", "has 1 followers in sync, and not 2", "zookeeper-1")
-	// An old leader has not noticed yet.
-	three.mode, three.zxid, three.synced = leader, 0x200000000, "2"
-	says("with two", "zookeeper-3", "2 nodes lead", "zookeeper-1", "zookeeper-3")
-	one.mode = ""
-	says("while the old one looks for the new", "zookeeper-3", "zookeeper-1 serves no clients: This ZooKeeper instance", "zookeeper-3")
-	one.mode, two.down = follower, true
-	says("with one down", "zookeeper-3", errNotRunning.Error(), "zookeeper-3")
-	two.down, two.mode = false, "observer"
-	says("with a stranger", "zookeeper-3", "zookeeper-2 is observer", "zookeeper-3")
-
+	servicetest.Leads(t, g, g.Leader, []servicetest.Led{
+		{Name: "without any", Ill: "no node leads"},
+		{Name: "at first", Is: func() { one.mode, one.synced = leader, "2" }, Leader: "zookeeper-1", Leads: "zookeeper-1"},
+		{Name: "in the words of another version", Is: func() { one.synced = "2.0" }, Leader: "zookeeper-1", Leads: "zookeeper-1"},
+		{
+			Name: "while one does not follow", Is: func() { one.synced = "1" },
+			Leader: "zookeeper-1", Leads: "zookeeper-1", Ill: "has 1 followers in sync, and not 2",
+		},
+		{
+			Name: "while an old leader has not noticed", Is: func() { three.mode, three.zxid, three.synced = leader, 0x200000000, "2" },
+			Leader: "zookeeper-3", Leads: "zookeeper-1 zookeeper-3", Ill: "2 nodes lead",
+		},
+		{
+			Name: "while the old one looks for the new", Is: func() { one.mode = "" },
+			Leader: "zookeeper-3", Leads: "zookeeper-3", Ill: "zookeeper-1 serves no clients: This ZooKeeper instance",
+		},
+		{
+			Name: "with one down", Is: func() { one.mode = follower; f.Down("zookeeper-2", true) },
+			Leader: "zookeeper-3", Leads: "zookeeper-3", Ill: servicetest.ErrNotRunning.Error(),
+		},
+		{
+			Name: "with an observer", Is: func() { f.Down("zookeeper-2", false); two.mode = "observer" },
+			Leader: "zookeeper-3", Leads: "zookeeper-3", Ill: "zookeeper-2 is observer",
+		},
+		{
+			// Servers that only answer srvr, as all do by default, are healthy.
+			Name: "with a whitelist", Is: func() { one.shy, two.shy, three.shy, two.mode = true, true, true, follower },
+			Leader: "zookeeper-3", Leads: "zookeeper-3",
+		},
+	})
 	f, g = newFake(t, locks.Single)
-	f.members["zookeeper-1"].mode = standalone
-	says("alone", "zookeeper-1", "", "zookeeper-1")
+	f.members["zookeeper-1"].mode, f.members["zookeeper-1"].shy = standalone, true
+	servicetest.Leads(t, g, g.Leader, []servicetest.Led{{Name: "alone", Leader: "zookeeper-1", Leads: "zookeeper-1"}})
 }
 
-// A server without a leader answers, and serves no clients.
+// A server answers without a leader, and without the right to answer any word but srvr.
 func TestAnswers(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	f.members["zookeeper-1"].mode = ""
-	if err := g.Answers(t.Context(), "zookeeper-1"); err != nil {
-		t.Error(err)
+	f.members["zookeeper-1"].mode, f.members["zookeeper-2"].shy = "", true
+	for _, node := range []string{"zookeeper-1", "zookeeper-2"} {
+		if err := g.Answers(t.Context(), node); err != nil {
+			t.Error(err)
+		}
 	}
-	f.members["zookeeper-1"].down = true
-	if err := g.Answers(t.Context(), "zookeeper-1"); !errors.Is(err, errNotRunning) {
+	f.Down("zookeeper-1", true)
+	if err := g.Answers(t.Context(), "zookeeper-1"); !errors.Is(err, servicetest.ErrNotRunning) {
 		t.Errorf("one that does not run answers: %v", err)
 	}
+}
+
+// The servers must be those that --servers describes.
+func TestSurvey(t *testing.T) {
+	f, _ := newFake(t, Quorum)
+	one, two := f.members["zookeeper-1"], f.members["zookeeper-2"]
+	var all []servicetest.Refused
+	for want, modes := range map[string][2]string{
+		"both lead":             {leader, leader},
+		"is observer":           {"observer", leader},
+		"is a server by itself": {standalone, leader},
+		"serves no clients":     {"", leader},
+		"whitelist lacks srvr":  {"denied", leader},
+		"unknown error":         {follower, leader}, // the fake answers requests with themselves
+	} {
+		all = append(all, servicetest.Refused{
+			Name: want, Is: func() { one.mode, two.mode = modes[0], modes[1] }, Nodes: []string{"zookeeper-1", "zookeeper-2", "zookeeper-3"}, Want: want,
+		})
+	}
+	f.Refuses(t, Service, all)
 }
 
 // A greeting exchanges the requested load in both directions and reports failures.
 func TestGreet(t *testing.T) {
 	f, g := newFake(t, Quorum)
-	servicetest.Greets(t, g, f.Dial, "zookeeper-1", 1, 0, 1, 100, 300_000)
+	servicetest.Greets(t, g, f, "zookeeper-1", 1, 0, 1, 100, 300_000)
 }
 
 const (
@@ -306,28 +272,10 @@ func packet(b []byte) []byte { return text(nil, string(b)) }
 func TestRequests(t *testing.T) {
 	session := slices.Concat(conversation(pieceMax + 1)...)
 	ordinary := slices.Concat(conversation(0)[0], packet(request(1, 1)), packet(text(request(2, 8), "/lock-a")), packet(request(3, 4711)))
-	for _, test := range []struct {
-		sent []byte
-		want []string
-	}{
-		{session, []string{"CONNECT", "SYNC", "SYNC", "CLOSE"}},
-		{ordinary, []string{"CONNECT", "CREATE", "GET-CHILDREN", "OP-4711"}},
-		{ordinary[:len(ordinary)-1], []string{"CONNECT", "CREATE", "GET-CHILDREN"}},
-		{[]byte("ruok"), []string{"RUOK"}},
-		{[]byte("srvr\x00\x00\x00\x08"), nil},
-		{slices.Concat([]byte{0, 0, 0, 0}, ordinary), nil},
-	} {
-		for _, size := range []int{1, 3, 7, len(test.sent)} {
-			var got []string
-			w := service.NewRequestWriter(wire, func(name []byte) { got = append(got, string(name)) })
-			for piece := range slices.Chunk(test.sent, size) {
-				if n, err := w.Write(piece); n != len(piece) || err != nil {
-					t.Fatal(n, err)
-				}
-			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%q in pieces of %d: %v, want %v", test.sent[:min(40, len(test.sent))], size, got, test.want)
-			}
-		}
-	}
+	servicetest.Requests(t, wire, session, "CONNECT", "SYNC", "SYNC", "CLOSE")
+	servicetest.Requests(t, wire, ordinary, "CONNECT", "CREATE", "GET-CHILDREN", "OP-4711")
+	servicetest.Requests(t, wire, ordinary[:len(ordinary)-1], "CONNECT", "CREATE", "GET-CHILDREN")
+	servicetest.Requests(t, wire, []byte("ruok"), "RUOK")
+	servicetest.Requests(t, wire, []byte("srvr\x00\x00\x00\x08"))
+	servicetest.Requests(t, wire, slices.Concat([]byte{0, 0, 0, 0}, ordinary))
 }

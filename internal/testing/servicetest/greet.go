@@ -1,4 +1,3 @@
-// Package servicetest is what the tests of all services ask alike.
 package servicetest
 
 import (
@@ -14,10 +13,10 @@ import (
 
 // Greets sees that a greeting carries as much as it is given to a node, that a share of it comes back, one in
 // so many bytes, and that it returns an error if no server answers.
-func Greets(t *testing.T, g service.Servers, dial func(context.Context, string) (net.Conn, error), node string, share int, loads ...int) {
+func Greets(t *testing.T, g service.Servers, h service.Host, node string, share int, loads ...int) {
 	t.Helper()
 	for _, load := range loads {
-		c, err := dial(t.Context(), node)
+		c, err := h.Dial(t.Context(), node)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,7 @@ package servicetest
 
 import (
 	"context"
-	"net/netip"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -129,30 +126,4 @@ func (m Managed) FailsOver(t *testing.T) {
 			t.Errorf("leaders are %v, and %s has led", leaders, old)
 		}
 	})
-}
-
-// Settings gives every setting a value. Those that lockbench decides are ignored, and the others reach the server, except
-// for lockbench's own settings.
-func (m Managed) Settings(t *testing.T, own ...string) {
-	given := map[string]string{}
-	for _, s := range m.Service.Settings {
-		given[s.Name] = "given-" + s.Name
-	}
-	form, _ := service.Find(m.Service, operator.Managed)
-	at := service.Place{
-		Node: form.Nodes()[0], Topology: form, Settings: given, Bind: netip.MustParseAddr("127.0.0.1"), Port: 7000,
-		Announced: netip.MustParseAddrPort("127.0.0.65:7000"), Config: "/config", Data: "/config/data",
-	}
-	at.Leader = &at.Announced
-	p := m.Service.Program(at)
-	all := strings.Join(p.Args, "\n")
-	for _, file := range p.Files {
-		all += "\n" + file
-	}
-	for _, s := range m.Service.Settings {
-		want := s.Decided == "" && !slices.Contains(own, s.Name)
-		if taken := strings.Contains(all, "given-"+s.Name); taken != want {
-			t.Errorf("%s of a scenario is taken: %v; decided: %q", s.Name, taken, s.Decided)
-		}
-	}
 }
