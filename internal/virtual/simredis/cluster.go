@@ -68,13 +68,14 @@ func (m Model) New(h *sim.Host, s world.Spec) (sim.Service, error) {
 			c.sentinels, c.servers = append(c.sentinels, w), append(c.servers, w)
 			continue
 		}
-		d := &node{}
+		d := &node{disk: disk{settings: c.settings}}
+		d.role.seat = &d.seat
 		c.seatAt(&d.seat, n, 0, dataPort)
 		c.data, c.servers = append(c.data, d), append(c.servers, d)
 	}
 	if c.replicates() {
 		for _, n := range c.data[1:] {
-			n.following = c.data[0].Name
+			n.role.following = c.data[0].Name
 		}
 	}
 	if c.topology == locks.Replicated {

@@ -1,18 +1,14 @@
 package simredis
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/proto"
-	"github.com/alicebob/miniredis/v2/server"
 
 	"lockbench/internal/service"
 	"lockbench/internal/virtual/sim"
@@ -95,31 +91,33 @@ func (c *cluster) ask(node string, command []string) (string, error) {
 }
 
 // ordered executes a command of the control code.
-func (n *node) ordered(command []string) (string, error) {
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	m := n.redis.Load()
-	if m == nil {
+func (n *node) ordered(command []string) (said string, err error) {
+	if !n.during(func(p *process) { said, err = n.order(p, command) }) {
 		return "", errors.New("it is down")
 	}
+	return said, err
+}
+
+// order executes a command of the control code between two commands.
+func (n *node) order(p *process, command []string) (string, error) {
 	switch strings.Join(command[:len(command)-1], " ") {
 	case "INFO": // all sections together
-		said := n.info()
+		said := n.role.info()
 		n.cluster.mu.Lock()
 		defer n.cluster.mu.Unlock()
 		return proto.String(fmt.Sprintf("%smaster_repl_offset:%d\r\nslave_repl_offset:%[2]d\r\ndb0:keys=%d,expires=%d\r\n",
-			said, n.offset, len(m.DB(0).Keys()), len(ending(m)))), nil
+			said, n.role.offset, len(p.keys.db().Keys()), len(p.keys.expiring()))), nil
 	case "REPLICAOF NO":
-		n.promote()
+		n.role.promote()
 		return okay, nil
 	case "CONFIG SET replica-priority":
 		n.cluster.mu.Lock()
 		defer n.cluster.mu.Unlock()
 		var err error
-		n.priority, err = strconv.Atoi(command[3])
+		n.role.priority, err = strconv.Atoi(command[3])
 		return okay, err
 	case "CONFIG SET maxmemory":
-		gone := ending(m)
+		gone := p.keys.expiring()
 		if command[3] == "0" || len(gone) == 0 {
 			return okay, nil
 		}
@@ -131,31 +129,12 @@ func (n *node) ordered(command []string) (string, error) {
 	case "REPLICAOF":
 		for _, other := range n.cluster.data {
 			if other.addr == strings.Join(command[1:], ":") {
-				n.follow(other.Name)
+				n.role.follow(other.Name)
 			}
 		}
 		return okay, nil
 	}
-	n.dirty = nil
-	said := n.ran(server.NewPeer(bufio.NewWriter(io.Discard)), &session{caller: &caller{}, control: true}, command[0], command[1:])
-	if command[0] == "FLUSHALL" {
-		n.flushed()
-	}
-	for _, key := range n.dirty {
-		n.invalidate(key)
-	}
-	n.push(m)
-	return said, nil
-}
-
-// ending returns the keys that have an end.
-func ending(m *miniredis.Miniredis) (keys []string) {
-	for _, key := range m.DB(0).Keys() {
-		if m.DB(0).TTL(key) > 0 {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return p.control(command), nil
 }
 
 // ordered executes a command of the control code.

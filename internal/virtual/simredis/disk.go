@@ -4,17 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 )
-
-// This file models the append-only file of a node: what is on its disk after a loss of power. The policy always flushes
-// each write before its answer, and no never flushes by itself. With everysec, a write is flushed at once if the last
-// flush is a second ago, and else a second after the last flush:
-//
-//	writes    1   2    3            4
-//	flushes   1        2,3          4
-//	          ├── 1 s ─┤
 
 // The policies of appendfsync.
 const (
@@ -24,59 +14,72 @@ const (
 
 const flushEvery = time.Second
 
-// disk is the append-only file of a node. It is guarded by node.exec, and by the end of the process.
+// disk models the append-only file of a node: what is on its disk after a loss of power. The policy always flushes each
+// write before its answer, and no never flushes by itself. With everysec, a write is flushed at once if the last flush is a
+// second ago, and else a second after the last flush:
+//
+//	writes    1   2    3            4
+//	flushes   1        2,3          4
+//	          ├── 1 s ─┤
+//
+// It is used by one command at a time, and at the start and the end of the process.
 type disk struct {
-	flushed []entry   // the data at the last flush
-	at      time.Time // of the last flush
-	waits   bool      // something was written since
+	settings settings
+	kept     []entry   // the data on disk while the process is down
+	flushed  []entry   // the data at the last flush
+	at       time.Time // of the last flush
+	waits    bool      // something was written since
 }
 
 // began is called when the process has loaded what was on its disk.
-func (n *node) began(m *miniredis.Miniredis) {
-	n.disk = disk{}
-	if n.cluster.settings.keeps {
-		n.disk.flushed = n.everything(m)
+func (d *disk) began(k keyspace) {
+	d.flushed, d.at, d.waits = nil, time.Time{}, false
+	if d.settings.keeps {
+		d.flushed = k.everything()
 	}
 }
 
 // flush flushes what is due. It must be called before data changes.
-func (n *node) flush(m *miniredis.Miniredis) {
-	due := n.disk.at.Add(flushEvery)
-	if n.disk.waits && n.cluster.settings.fsync == everysec && !time.Now().Before(due) {
-		n.disk = disk{flushed: n.everything(m), at: due}
+func (d *disk) flush(k keyspace) {
+	due := d.at.Add(flushEvery)
+	if d.waits && d.settings.fsync == everysec && !time.Now().Before(due) {
+		d.flushed, d.at, d.waits = k.everything(), due, false
 	}
 }
 
 // wrote is called when data has changed.
-func (n *node) wrote(m *miniredis.Miniredis) {
-	if !n.cluster.settings.keeps || n.cluster.settings.fsync != everysec {
+func (d *disk) wrote(k keyspace) {
+	if !d.settings.keeps || d.settings.fsync != everysec {
 		return
 	}
-	if now := time.Now(); now.Before(n.disk.at.Add(flushEvery)) {
-		n.disk.waits = true
+	if now := time.Now(); now.Before(d.at.Add(flushEvery)) {
+		d.waits = true
 	} else {
-		n.disk = disk{flushed: n.everything(m), at: now}
+		d.flushed, d.at, d.waits = k.everything(), now, false
 	}
 }
 
-// everything copies all data.
-func (n *node) everything(m *miniredis.Miniredis) []entry {
-	n.setClock(m)
-	return dump(m, m.DB(0).Keys(), n.clock.Now())
+// ended is called when the process ends.
+func (d *disk) ended(k keyspace) {
+	d.kept = nil
+	if d.settings.keeps {
+		d.flush(k)
+		d.kept = k.everything()
+	}
 }
 
-// LosePower forgets what was not flushed.
-func (n *node) LosePower() string {
-	if !n.cluster.settings.keeps {
+// losePower forgets what was not flushed, and returns in words what that was.
+func (d *disk) losePower() string {
+	if !d.settings.keeps {
 		return "had nothing on its disk"
 	}
-	had := n.kept
-	if n.cluster.settings.fsync != always {
-		n.kept = n.disk.flushed
+	had := d.kept
+	if d.settings.fsync != always {
+		d.kept = d.flushed
 	}
 	changed := 0
 	for _, e := range had {
-		if !slices.ContainsFunc(n.kept, func(k entry) bool { return k.key == e.key && k.text == e.text && k.end.Equal(e.end) }) {
+		if !slices.ContainsFunc(d.kept, func(k entry) bool { return k.key == e.key && k.text == e.text && k.end.Equal(e.end) }) {
 			changed++
 		}
 	}

@@ -43,20 +43,3 @@ func (Model) Purpose(function string) (sim.Purpose, bool) {
 	}
 	return sim.Operation, false
 }
-
-// AtOnce answers the greetings with which a client sets up a connection. Libraries hold a mutex while they wait for the
-// answers.
-func (n *node) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) {
-	known, ok := n.callers.Load(l)
-	if !ok {
-		return nil, false // the node is gone
-	}
-	c := known.(*caller)
-	asked, whole := parseCommands(written)
-	if said, done := c.atOnce(serverTable(), n.standing(), asked, whole); done {
-		n.note(c)
-		return []byte(said), true
-	}
-	c.missing(serverTable(), asked)
-	return nil, false
-}

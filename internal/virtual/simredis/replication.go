@@ -1,6 +1,13 @@
 package simredis
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/proto"
+)
 
 // replicationTick is the period in which a replica requests lost data again and reports its offset.
 const replicationTick = time.Second
@@ -14,8 +21,11 @@ const replicationTick = time.Second
 //	         ── done ─▶              master, the replica requests all data again
 //
 // Because state is copied, replicas do not execute scripts. As with a real server, an acknowledged write is only on the
-// master until the copy has arrived.
+// master until the copy has arrived. cluster.mu guards all fields but readonly.
 type replication struct {
+	*seat
+	readonly atomic.Bool // it follows another node and refuses writes
+
 	following string              // the master; empty if this node is a master
 	life      int                 // the number of the master's life, which changes with each start and promotion
 	offset    int64               // the number of changes written or applied
@@ -54,232 +64,236 @@ type (
 	brokenOff struct{ life int }
 )
 
-// follow makes the node a replica of another node. It keeps its own data until all data of the other node arrives.
-func (n *node) follow(master string) {
-	c := n.cluster
+// begin is called when the process starts.
+func (r *replication) begin() {
+	c := r.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.following, n.online, n.replicas = master, false, map[string]*replica{}
-	n.readonly.Store(true)
-	n.ask()
+	r.life++
+	r.replicas, r.waiting, r.online, r.priority = map[string]*replica{}, make(chan struct{}), false, 100
+	if c.service != nil && r != &c.service.role {
+		r.following = c.service.Name
+	}
+	if r.following != "" {
+		r.readonly.Store(true)
+		r.ask()
+	}
+}
+
+// end is called when the process ends.
+func (r *replication) end() {
+	c := r.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.spread(brokenOff{r.life})
+	if r.following != "" {
+		r.tell(r.master(), brokenOff{r.life})
+	}
+}
+
+// master returns the node that this one follows. The caller must hold cluster.mu.
+func (r *replication) master() *seat { return &r.cluster.node(r.following).seat }
+
+// follow makes the node a replica of another node. It keeps its own data until all data of the other node arrives.
+func (r *replication) follow(master string) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	r.following, r.online, r.replicas = master, false, map[string]*replica{}
+	r.readonly.Store(true)
+	r.ask()
+}
+
+// demote makes a master a replica by the order of a sentinel, which ends the connections of all clients.
+func (r *replication) demote(master string) {
+	c := r.cluster
+	c.mu.Lock()
+	was := r.following
+	c.mu.Unlock()
+	if was == master || master == r.Name {
+		return
+	}
+	r.follow(master)
+	if was == "" {
+		c.host.HangUp(r.index)
+	}
 }
 
 // promote makes the node a master.
-func (n *node) promote() {
-	c := n.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n.following == "" {
+func (r *replication) promote() {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.following == "" {
 		return
 	}
-	n.following, n.online = "", false
-	n.life++
-	n.replicas = map[string]*replica{}
-	n.readonly.Store(false)
+	r.following, r.online = "", false
+	r.life++
+	r.replicas = map[string]*replica{}
+	r.readonly.Store(false)
 }
 
 // ask requests all data from the master. The caller must hold cluster.mu.
-func (n *node) ask() {
-	n.tell(&n.cluster.node(n.following).seat, askWhole{})
-}
+func (r *replication) ask() { r.tell(r.master(), askWhole{}) }
 
-// replicate sends the changes of a command to the replicas and returns the offset after them. The caller holds exec, so the
-// changes are in order.
-func (n *node) replicate(entries []entry, published []string) int64 {
-	c := n.cluster
+// replicate sends the changes of a command to the replicas and returns the offset after them. The caller holds
+// process.exec, so the changes are in order.
+func (r *replication) replicate(entries []entry, published []string) int64 {
+	c := r.cluster
 	if !c.replicates() {
 		return 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n.following != "" {
-		return n.offset
+	if r.following != "" {
+		return r.offset
 	}
-	n.offset++
-	n.spread(part{life: n.life, from: n.offset - 1, to: n.offset, entries: entries, published: published})
-	return n.offset
+	r.offset++
+	r.spread(part{life: r.life, from: r.offset - 1, to: r.offset, entries: entries, published: published})
+	return r.offset
 }
 
 // spread sends a message to all replicas. The caller must hold cluster.mu.
-func (n *node) spread(talk any) {
-	for _, r := range n.cluster.data {
-		if n.replicas[r.Name] != nil {
-			n.tell(&r.seat, talk)
+func (r *replication) spread(talk any) {
+	for _, n := range r.cluster.data {
+		if r.replicas[n.Name] != nil {
+			r.tell(&n.seat, talk)
 		}
 	}
 }
 
-// Ticks returns the period of Tick.
-func (n *node) Ticks() (least, most time.Duration) {
-	if !n.cluster.replicates() {
-		return 0, 0
-	}
-	return replicationTick, replicationTick
-}
-
-// Tick is called once a second.
-func (n *node) Tick() {
-	c := n.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// tick is called once a second.
+func (r *replication) tick() {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
 	switch {
-	case n.following == "":
-	case !n.online:
-		n.ask()
+	case r.following == "":
+	case !r.online:
+		r.ask()
 	default:
-		n.tell(&c.node(n.following).seat, doneTo{n.source, n.offset})
+		r.tell(r.master(), doneTo{r.source, r.offset})
 	}
 }
 
-// Hear handles a message from another server.
-func (n *node) Hear(who int, talk any) {
-	from := n.cluster.seats[who]
-	switch talk := talk.(type) {
-	case ping:
-		n.tellSentinel(from)
-	case askWhole:
-		n.sendWhole(from)
-	case whole:
-		n.takeWhole(from, talk)
-	case part:
-		n.takePart(from, talk)
-	case doneTo:
-		n.acked(from, talk)
-	case brokenOff:
-		n.cluster.mu.Lock()
-		if n.following == from.Name && n.source == talk.life {
-			n.online = false
-		}
-		delete(n.replicas, from.Name)
-		n.cluster.mu.Unlock()
-	case beMaster:
-		n.promote()
-	case beReplica:
-		n.demote(talk.of)
+// give sends all data to a replica.
+func (r *replication) give(to *seat, all []entry) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.following != "" {
+		return
 	}
+	r.replicas[to.Name] = &replica{at: time.Now()}
+	r.tell(to, whole{r.life, r.offset, all})
 }
 
-// sendWhole sends all data to a replica.
-func (n *node) sendWhole(to *seat) {
-	n.exec.Lock() // no command may come between the copy and the offset
-	defer n.exec.Unlock()
-	m := n.redis.Load()
-	if m == nil {
-		return
+// takesWhole accepts all data, if they are the master's.
+func (r *replication) takesWhole(from *seat, w whole) bool {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.following != from.Name {
+		return false
 	}
-	n.setClock(m)
-	all := dump(m, m.DB(0).Keys(), n.clock.Now())
-	c := n.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n.following != "" {
-		return
-	}
-	n.replicas[to.Name] = &replica{at: time.Now()}
-	n.tell(to, whole{n.life, n.offset, all})
+	r.online, r.source, r.offset = true, w.life, w.offset
+	r.tell(from, doneTo{w.life, w.offset})
+	return true
 }
 
-func (n *node) takeWhole(from *seat, w whole) {
-	c := n.cluster
-	c.mu.Lock()
-	if n.following != from.Name {
-		c.mu.Unlock()
-		return
+// takesPart accepts a part, if it is the next one from the master.
+func (r *replication) takesPart(from *seat, p part) bool {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.following != from.Name || !r.online {
+		return false
 	}
-	n.online, n.source, n.offset = true, w.life, w.offset
-	n.tell(from, doneTo{w.life, w.offset})
-	c.mu.Unlock()
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	if m := n.redis.Load(); m != nil {
-		n.flush(m)
-		m.DB(0).FlushDB()
-		n.load(w.all)
-		n.wrote(m)
-		n.flushed()
-		n.push(m)
-	}
-}
-
-func (n *node) takePart(from *seat, p part) {
-	c := n.cluster
-	c.mu.Lock()
-	if n.following != from.Name || !n.online {
-		c.mu.Unlock()
-		return
-	}
-	if n.source != p.life || n.offset != p.from {
+	if r.source != p.life || r.offset != p.from {
 		// A part was lost, or the master has changed.
-		n.online = false
-		n.ask()
-		c.mu.Unlock()
-		return
+		r.online = false
+		r.ask()
+		return false
 	}
-	n.offset = p.to
+	r.offset = p.to
 	if p.answerSoon {
-		n.tell(from, doneTo{p.life, p.to})
+		r.tell(from, doneTo{p.life, p.to})
 	}
-	c.mu.Unlock()
-	n.exec.Lock()
-	defer n.exec.Unlock()
-	m := n.redis.Load()
-	if m == nil {
-		return
-	}
-	n.flush(m)
-	n.load(p.entries)
-	n.wrote(m)
-	for _, e := range p.entries {
-		n.invalidate(e.key)
-	}
-	n.push(m)
-	if len(p.published) == 2 {
-		m.Publish(p.published[0], p.published[1])
-	}
+	return true
 }
 
 // acked records the offset of a replica.
-func (n *node) acked(from *seat, d doneTo) {
-	c := n.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := n.replicas[from.Name]
-	if r == nil || n.life != d.life {
+func (r *replication) acked(from *seat, d doneTo) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	known := r.replicas[from.Name]
+	if known == nil || r.life != d.life {
 		return
 	}
-	r.acked, r.at = max(r.acked, d.offset), time.Now()
-	close(n.waiting)
-	n.waiting = make(chan struct{})
+	known.acked, known.at = max(known.acked, d.offset), time.Now()
+	close(r.waiting)
+	r.waiting = make(chan struct{})
+}
+
+// broken is called when the connection with another node has ended.
+func (r *replication) broken(from *seat, b brokenOff) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.following == from.Name && r.source == b.life {
+		r.online = false
+	}
+	delete(r.replicas, from.Name)
 }
 
 // enoughReplicas implements min-replicas-to-write: it reports whether enough replicas have sent a message recently.
-func (n *node) enoughReplicas() bool {
-	c := n.cluster
+func (r *replication) enoughReplicas() bool {
+	c := r.cluster
 	if c.settings.minReplicas == 0 || !c.replicates() {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	good := 0
-	for _, r := range n.replicas {
-		if time.Since(r.at) <= c.settings.maxLag {
+	for _, known := range r.replicas {
+		if time.Since(known.at) <= c.settings.maxLag {
 			good++
 		}
 	}
 	return good >= c.settings.minReplicas
 }
 
-// demote makes a master a replica by the order of a sentinel, which ends the connections of all clients.
-func (n *node) demote(master string) {
-	c := n.cluster
+// sighting answers the ping of a sentinel.
+func (r *replication) sighting() sighting {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	return sighting{following: r.following, online: r.online, offset: r.offset, priority: r.priority}
+}
+
+// answer returns the answer to ROLE.
+func (r *replication) answer() string {
+	c := r.cluster
 	c.mu.Lock()
-	was := n.following
-	c.mu.Unlock()
-	if was == master || master == n.Name {
-		return
+	defer c.mu.Unlock()
+	if r.following == "" {
+		var replicas []string
+		for _, n := range c.data {
+			if at, ok := r.replicas[n.Name]; ok {
+				host, port, _ := strings.Cut(n.addr, ":")
+				replicas = append(replicas, proto.Strings(host, port, fmt.Sprint(at.acked)))
+			}
+		}
+		return proto.Array(proto.String("master"), proto.Int(int(r.offset)), proto.Array(replicas...))
 	}
-	n.follow(master)
-	if was == "" {
-		c.host.HangUp(n.index)
+	state := "connect"
+	master := c.node(r.following)
+	if r.online && r.source == master.role.life {
+		state = "connected"
 	}
+	host, _, _ := strings.Cut(master.addr, ":")
+	return proto.Array(proto.String("slave"), proto.String(host), proto.Int(dataPort), proto.String(state), proto.Int(int(r.offset)))
+}
+
+// info returns the fields of INFO about replication that clients read.
+func (r *replication) info() string {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	role := "master"
+	if r.following != "" {
+		role = "slave"
+	}
+	return fmt.Sprintf("# Replication\r\nrole:%s\r\nconnected_slaves:%d\r\n", role, len(r.replicas))
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha1"
 	_ "embed" // the list
 	"encoding/hex"
+	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -47,4 +49,37 @@ func scriptText(name string, args []string) (text string, ok bool) {
 func digest(text string) string {
 	sum := sha1.Sum([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// dispatchScript lets miniredis execute a script. Libraries look at the first word of a script's error, which must be that of
+// a real server.
+func (c *call) dispatchScript() {
+	said := c.aside(c.peer, c.words()...)
+	failed := scriptFailed.FindStringSubmatch(said)
+	if failed == nil {
+		c.peer.WriteRaw(said)
+		return
+	}
+	if c.name == "EVAL" {
+		// The server knows a script that was parsed, even if its execution failed.
+		c.aside(c.peer, "SCRIPT", "LOAD", c.args[0])
+	}
+	c.peer.WriteRaw(scriptError(failed[1], failed[2], c.name, c.args))
+}
+
+var (
+	scriptFailed = regexp.MustCompile(`^-ERR Error compiling script \(new function\): :(\d+): (.*?) stack traceback`)
+	errorCode    = regexp.MustCompile(`^[A-Z]+ `)
+)
+
+// scriptError formats the error of a script, or of a command in it, like a real server.
+func scriptError(line, text, name string, args []string) string {
+	sha := args[0]
+	if name == "EVAL" {
+		sha = digest(args[0])
+	}
+	if !errorCode.MatchString(text) {
+		text = fmt.Sprintf("ERR user_script:%s: %s", line, text)
+	}
+	return fmt.Sprintf("-%s script: %s, on @user_script:%s.\r\n", text, sha, line)
 }

@@ -344,10 +344,3 @@ func (s *sentinel) mend(now time.Time) {
 		}
 	}
 }
-
-// tellSentinel answers the ping of a sentinel.
-func (n *node) tellSentinel(to *seat) {
-	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
-	n.tell(to, pong{sighting{following: n.following, online: n.online, offset: n.offset, priority: n.priority}})
-}

@@ -5,9 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 )
 
 // miniredis creates a Lua machine for every call of a script, which costs more than the rest of a
@@ -46,40 +43,41 @@ func shortcutOf(script string) shortcut {
 	return noShortcut
 }
 
-// learn stores the shortcut of a script that a client sends as text, for as long as the server keeps the script. The caller
-// must hold exec.
-func (n *node) learn(name string, args []string) {
+// scripts are the scripts that a process knows, by digest. process.exec guards them.
+type scripts map[string]shortcut
+
+// learn stores the shortcut of a script that a client sends as text, for as long as the process keeps the script.
+func (s scripts) learn(name string, args []string) {
 	text, ok := scriptText(name, args)
 	if !ok {
 		return
 	}
 	sha := digest(text)
-	if _, known := n.scripts[sha]; !known {
-		n.scripts[sha] = shortcutOf(text)
+	if _, known := s[sha]; !known {
+		s[sha] = shortcutOf(text)
 	}
 }
 
 // withoutLua executes a script without Lua if possible. The caller must hold exec.
-func (n *node) withoutLua(m *miniredis.Miniredis, p *server.Peer, name string, args []string) (done bool) {
-	switch name {
+func (c *call) withoutLua() (done bool) {
+	switch c.name {
 	case "EVALSHA":
-		return n.short(m, p, args)
+		return c.short(c.args)
 	case "EVAL":
-		n.learn(name, args)
-		call := append([]string{digest(args[0])}, args[1:]...)
-		if done = n.short(m, p, call); done {
-			n.aside(m, p, []string{"SCRIPT", "LOAD", args[0]}) // the server knows a script that it has executed
+		c.scripts.learn(c.name, c.args)
+		if done = c.short(append([]string{digest(c.args[0])}, c.args[1:]...)); done {
+			c.aside(c.peer, "SCRIPT", "LOAD", c.args[0]) // the server knows a script that it has executed
 		}
 	}
 	return done
 }
 
 // short executes a known script without Lua if possible. The caller must hold exec.
-func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (done bool) {
-	if len(args) < 4 || args[1] != "1" || n.readonly.Load() {
+func (c *call) short(args []string) (done bool) {
+	if len(args) < 4 || args[1] != "1" || c.node.role.readonly.Load() {
 		return false
 	}
-	what, key, token := n.scripts[args[0]], args[2], args[3]
+	what, key, token := c.scripts[args[0]], args[2], args[3]
 	var ttl time.Duration
 	switch what {
 	case noShortcut:
@@ -94,10 +92,10 @@ func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (don
 		}
 		ttl = time.Duration(millis) * time.Millisecond
 	}
-	db := m.DB(0)
+	db := c.keys.db()
 	switch db.Type(key) {
 	case "":
-		p.WriteInt(0)
+		c.peer.WriteInt(0)
 		return true
 	case "string":
 	default:
@@ -108,7 +106,7 @@ func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (don
 		return false
 	}
 	if value != token {
-		p.WriteInt(0)
+		c.peer.WriteInt(0)
 		return true
 	}
 	if what == deleteIfMine {
@@ -116,7 +114,7 @@ func (n *node) short(m *miniredis.Miniredis, p *server.Peer, args []string) (don
 	} else {
 		db.SetTTL(key, ttl)
 	}
-	n.dirty = append(n.dirty, key)
-	p.WriteInt(1)
+	c.dirty = append(c.dirty, key)
+	c.peer.WriteInt(1)
 	return true
 }

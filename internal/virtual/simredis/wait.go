@@ -4,54 +4,55 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/alicebob/miniredis/v2/server"
+	"github.com/alicebob/miniredis/v2/proto"
 )
 
-// wait executes a command that may wait for other clients. It holds no mutex during the wait.
-func (n *node) wait(p *server.Peer, s *session, name string, args []string) (done bool) {
-	if name != "WAIT" {
-		if n.readonly.Load() {
-			p.WriteError(readonlyText)
-			return true
-		}
-		if n.cluster.replicates() {
-			return n.refuse(p, name+" where there are replicas", args)
-		}
-		if n.cached.Load() {
-			return n.refuse(p, name+" where connections cache", args)
-		}
+// wait executes a command that may wait for other clients, or leaves it to miniredis. It holds no mutex during the wait.
+func (c *call) wait() (done bool) {
+	switch {
+	case c.name == "WAIT":
+		c.peer.WriteRaw(c.node.role.wait(c.session.wrote, c.args[0], c.args[1]))
+	case c.node.role.readonly.Load():
+		c.peer.WriteError(readonlyText)
+	case c.node.cluster.replicates():
+		c.refuse(c.name + " where there are replicas")
+	case c.readers.used.Load():
+		c.refuse(c.name + " where connections cache")
+	default:
 		return false
 	}
-	want, err1 := strconv.Atoi(args[0])
-	millis, err2 := strconv.Atoi(args[1])
+	return true
+}
+
+// wait executes WAIT for a connection that has written up to an offset.
+func (r *replication) wait(offset int64, replicas, timeout string) (reply string) {
+	want, err1 := strconv.Atoi(replicas)
+	millis, err2 := strconv.Atoi(timeout)
 	if err1 != nil || err2 != nil {
-		p.WriteError("ERR value is not an integer or out of range")
-		return true
+		return proto.Error("ERR value is not an integer or out of range")
 	}
-	offset := s.wrote
 	var limit <-chan time.Time
 	if millis > 0 {
 		limit = time.After(time.Duration(millis) * time.Millisecond)
 	}
-	c := n.cluster
+	c := r.cluster
 	c.mu.Lock()
-	if n.following != "" {
+	if r.following != "" {
 		c.mu.Unlock()
-		p.WriteError("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.")
-		return true
+		return proto.Error("ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.")
 	}
-	if len(n.replicas) > 0 {
-		n.offset++
-		n.spread(part{life: n.life, from: n.offset - 1, to: n.offset, answerSoon: true})
+	if len(r.replicas) > 0 {
+		r.offset++
+		r.spread(part{life: r.life, from: r.offset - 1, to: r.offset, answerSoon: true})
 	}
 	for {
 		have := 0
-		for _, r := range n.replicas {
-			if r.acked >= offset {
+		for _, known := range r.replicas {
+			if known.acked >= offset {
 				have++
 			}
 		}
-		waiting := n.waiting
+		waiting := r.waiting
 		c.mu.Unlock()
 		over := have >= want
 		if !over {
@@ -64,8 +65,7 @@ func (n *node) wait(p *server.Peer, s *session, name string, args []string) (don
 			}
 		}
 		if over {
-			p.WriteInt(have)
-			return true
+			return proto.Int(have)
 		}
 		c.mu.Lock()
 	}

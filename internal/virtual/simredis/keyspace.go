@@ -7,7 +7,65 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"lockbench/internal/virtual/sim"
 )
+
+// keyspace is the data of a running server. Its keys expire by the clock of the server.
+type keyspace struct {
+	redis *miniredis.Miniredis
+	clock *sim.Clock
+}
+
+// newKeyspace returns an empty keyspace.
+func newKeyspace(clock *sim.Clock) keyspace {
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	// The server starts with its first connection, which stays unused.
+	first, err := m.Dial()
+	if err != nil {
+		panic(err) // impossible, because nothing listens
+	}
+	_ = first.Close()
+	k := keyspace{redis: m, clock: clock}
+	k.setClock()
+	return k
+}
+
+// db returns the database that clients use.
+func (k keyspace) db() *miniredis.RedisDB { return k.redis.DB(0) }
+
+// setClock sets the time by which keys expire. It is called before a command.
+func (k keyspace) setClock() {
+	if k.clock.Touched() {
+		k.redis.SetTime(k.clock.Now())
+	}
+}
+
+// shiftClock makes the clock wrong. A jump ahead expires keys sooner, a jump back later, as on a server that stores the time
+// at which a key ends. miniredis stores the remaining time, so a jump back must be added to it.
+func (k keyspace) shiftClock(by time.Duration, drift float64) {
+	k.setClock()
+	jump := by - k.clock.Offset()
+	k.clock.Shift(by, drift)
+	k.setClock()
+	if jump >= 0 {
+		return
+	}
+	for _, key := range k.expiring() {
+		k.db().SetTTL(key, k.db().TTL(key)-jump)
+	}
+}
+
+// expiring returns the keys that have an end.
+func (k keyspace) expiring() (keys []string) {
+	for _, key := range k.db().Keys() {
+		if k.db().TTL(key) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
 
 // entry is a key with its value, on the way to a replica or on disk. Its end is a time of the master's clock. A remaining
 // time would be extended by the time on the way.
@@ -21,9 +79,15 @@ type entry struct {
 	end    time.Time // zero: never
 }
 
-// dump copies keys from a server.
-func dump(m *miniredis.Miniredis, keys []string, now time.Time) []entry {
-	db := m.DB(0)
+// everything copies all keys.
+func (k keyspace) everything() []entry {
+	k.setClock()
+	return k.dump(k.db().Keys())
+}
+
+// dump copies keys.
+func (k keyspace) dump(keys []string) []entry {
+	db, now := k.db(), k.clock.Now()
 	var out []entry
 	for _, key := range keys {
 		e := entry{key: key, kind: db.Type(key)}
@@ -62,15 +126,10 @@ func dump(m *miniredis.Miniredis, keys []string, now time.Time) []entry {
 	return out
 }
 
-// load replaces keys of a node by entries. Entries that have expired by the node's clock are deleted.
-func (n *node) load(entries []entry) {
-	m := n.redis.Load()
-	if m == nil {
-		return
-	}
-	n.setClock(m)
-	now := n.clock.Now()
-	db := m.DB(0)
+// load replaces keys by entries. Entries that have expired are deleted.
+func (k keyspace) load(entries []entry) {
+	k.setClock()
+	db, now := k.db(), k.clock.Now()
 	for _, e := range entries {
 		db.Del(e.key)
 		if !e.end.IsZero() && !e.end.After(now) {
