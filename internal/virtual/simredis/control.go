@@ -158,5 +158,5 @@ func (s *sentinel) ordered(command []string) string {
 		s.begins(&attempt{forced: true}, time.Now())
 		return okay
 	}
-	return s.asked(&caller{}, command)
+	return s.audience.asked(&caller{}, command)
 }

@@ -44,16 +44,14 @@ type sentinel struct {
 	votes        map[int]string // by epoch: the sentinel for which it voted
 	lastFailover time.Time      // the time of the last known failover
 
-	seen       map[string]sighting  // the last answer of each data node
-	doubts     map[string]time.Time // since when other nodes consider themselves masters or follow another node
-	down       map[string]opinion   // the opinions of the other sentinels about the master
-	inquired   time.Time            // of the others
-	published  time.Time
-	switched   time.Time
-	attempt    *attempt
-	subscribed []sim.Line
-	callers    map[sim.Line]*caller
-	dialled    int // the number of callers so far
+	seen      map[string]sighting  // the last answer of each data node
+	doubts    map[string]time.Time // since when other nodes consider themselves masters or follow another node
+	down      map[string]opinion   // the opinions of the other sentinels about the master
+	inquired  time.Time            // of the others
+	published time.Time
+	switched  time.Time
+	attempt   *attempt
+	audience  audience
 }
 
 // sighting is the state of a data node as the node reports it.
@@ -120,8 +118,8 @@ func (s *sentinel) Start(bool) {
 	for _, n := range s.cluster.data {
 		s.seen[n.Name] = sighting{at: now}
 	}
-	s.attempt, s.subscribed, s.inquired, s.published = nil, nil, time.Time{}, time.Time{}
-	s.callers = map[sim.Line]*caller{}
+	s.attempt, s.inquired, s.published = nil, time.Time{}, time.Time{}
+	s.audience = audience{sentinel: s, callers: map[sim.Line]*caller{}, dialled: s.audience.dialled}
 	s.switched = now
 }
 
@@ -311,7 +309,7 @@ func (s *sentinel) switchTo(name string, now time.Time) {
 	s.master, s.switched = name, now
 	s.down = map[string]opinion{}
 	clear(s.doubts)
-	s.announce(old, name)
+	s.audience.announce(old, name)
 }
 
 // publish announces the master to the other sentinels.

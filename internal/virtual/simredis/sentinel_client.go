@@ -11,12 +11,20 @@ import (
 	"lockbench/internal/virtual/sim"
 )
 
+// audience is the clients of a sentinel. cluster.mu guards it, and callers of its methods must hold it.
+type audience struct {
+	sentinel   *sentinel
+	subscribed []sim.Line
+	callers    map[sim.Line]*caller
+	dialled    int // the number of callers so far
+}
+
 // Asked handles a command of a client.
 func (s *sentinel) Asked(l sim.Line, written []byte) {
 	commands, _ := parseCommands(written)
 	for _, words := range commands {
 		s.cluster.mu.Lock()
-		reply := s.reply(l, words)
+		reply := s.audience.reply(l, words)
 		s.cluster.mu.Unlock()
 		l.Send([]byte(reply))
 	}
@@ -26,24 +34,24 @@ func (s *sentinel) Asked(l sim.Line, written []byte) {
 func (s *sentinel) Left(l sim.Line) {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
-	s.unsubscribe(l)
-	delete(s.callers, l)
+	s.audience.unsubscribe(l)
+	delete(s.audience.callers, l)
 }
 
-// caller returns the caller of a connection. The caller of this method must hold cluster.mu.
-func (s *sentinel) caller(l sim.Line) *caller {
-	c := s.callers[l]
+// caller returns the caller of a connection.
+func (a *audience) caller(l sim.Line) *caller {
+	c := a.callers[l]
 	if c == nil {
-		s.dialled++
-		c = &caller{id: s.dialled}
-		s.callers[l] = c
+		a.dialled++
+		c = &caller{id: a.dialled}
+		a.callers[l] = c
 	}
 	return c
 }
 
-// reply answers one command. The caller must hold cluster.mu.
-func (s *sentinel) reply(l sim.Line, words []string) string {
-	c := s.caller(l)
+// reply answers one command.
+func (a *audience) reply(l sim.Line, words []string) string {
+	c := a.caller(l)
 	if text, wrong := sentinelTable().misused(words, false); wrong {
 		return proto.Error(text)
 	}
@@ -51,14 +59,14 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 		if reply, known := c.greet(standing{mode: "sentinel"}, words); known {
 			return reply
 		}
-		return s.refuse(words)
+		return a.refuse(words)
 	}
 	switch name := strings.ToUpper(words[0]); {
 	case name == "SENTINEL":
-		return s.asked(c, words)
+		return a.asked(c, words)
 	case name == "SUBSCRIBE":
-		if !slices.Contains(s.subscribed, l) {
-			s.subscribed = append(s.subscribed, l)
+		if !slices.Contains(a.subscribed, l) {
+			a.subscribed = append(a.subscribed, l)
 		}
 		var b strings.Builder
 		for i, channel := range words[1:] {
@@ -66,11 +74,11 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 		}
 		return b.String()
 	case name == "UNSUBSCRIBE":
-		s.unsubscribe(l)
+		a.unsubscribe(l)
 		return c.pushed(proto.String("unsubscribe"), c.null(), proto.Int(0))
 	case name == "PING" && len(words) > 2:
 		return proto.Error("ERR wrong number of arguments for 'ping' command")
-	case name == "PING" && !c.resp3 && slices.Contains(s.subscribed, l):
+	case name == "PING" && !c.resp3 && slices.Contains(a.subscribed, l):
 		return proto.Strings("pong", strings.Join(words[1:], " "))
 	case name == "PING" && len(words) == 2:
 		return proto.String(words[1])
@@ -81,38 +89,38 @@ func (s *sentinel) reply(l sim.Line, words []string) string {
 	case name == "COMMAND" && len(words) == 1:
 		return listing(sentinelText, c.resp3)
 	}
-	return s.refuse(words)
+	return a.refuse(words)
 }
 
-// asked answers SENTINEL, with which libraries find the master. The caller must hold cluster.mu.
-func (s *sentinel) asked(c *caller, words []string) string {
+// asked answers SENTINEL, with which libraries find the master.
+func (a *audience) asked(c *caller, words []string) string {
 	of := func() bool { return words[2] == masterName }
 	switch strings.ToUpper(words[1]) {
 	case "GET-MASTER-ADDR-BY-NAME":
 		if !of() {
 			return c.nullList()
 		}
-		host, port := s.address(s.master)
+		host, port := a.address(a.sentinel.master)
 		return proto.Strings(host, port)
 	case "SENTINELS":
 		if !of() {
 			return proto.Error(noSuchMaster)
 		}
-		return s.others(c)
+		return a.others(c)
 	case "REPLICAS", "SLAVES":
 		if !of() {
 			return proto.Error(noSuchMaster)
 		}
-		return s.replicas(c)
+		return a.replicas(c)
 	}
-	return s.refuse(words)
+	return a.refuse(words)
 }
 
 const noSuchMaster = "ERR No such master with that name"
 
 // refuse refuses a command that the simulation does not execute like a real sentinel.
-func (s *sentinel) refuse(words []string) string {
-	s.cluster.refused(s.Name, strings.Join(words[:min(len(words), 5)], " "))
+func (a *audience) refuse(words []string) string {
+	a.sentinel.cluster.refused(a.sentinel.Name, strings.Join(words[:min(len(words), 5)], " "))
 	return proto.Error("ERR the simulation does not cover the command " + strings.ToUpper(words[0]))
 }
 
@@ -132,36 +140,36 @@ func (s *sentinel) AtOnce(l sim.Line, written []byte) (reply []byte, done bool) 
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	for _, words := range asked {
-		reply = append(reply, s.reply(l, words)...)
+		reply = append(reply, s.audience.reply(l, words)...)
 	}
 	return reply, true
 }
 
-// announce sends a message to subscribed clients. The caller must hold cluster.mu.
-func (s *sentinel) announce(from, to string) {
-	oldHost, oldPort := s.address(from)
-	newHost, newPort := s.address(to)
+// announce sends a message to subscribed clients.
+func (a *audience) announce(from, to string) {
+	oldHost, oldPort := a.address(from)
+	newHost, newPort := a.address(to)
 	text := strings.Join([]string{masterName, oldHost, oldPort, newHost, newPort}, " ")
-	for _, l := range s.subscribed {
-		l.Send([]byte(s.caller(l).pushed(proto.String("message"), proto.String("+switch-master"), proto.String(text))))
+	for _, l := range a.subscribed {
+		l.Send([]byte(a.caller(l).pushed(proto.String("message"), proto.String("+switch-master"), proto.String(text))))
 	}
 }
 
-func (s *sentinel) unsubscribe(l sim.Line) {
-	s.subscribed = slices.DeleteFunc(s.subscribed, func(other sim.Line) bool { return other == l })
+func (a *audience) unsubscribe(l sim.Line) {
+	a.subscribed = slices.DeleteFunc(a.subscribed, func(other sim.Line) bool { return other == l })
 }
 
-func (s *sentinel) address(name string) (host, port string) {
+func (a *audience) address(name string) (host, port string) {
 	// The name is that of a node of this cluster.
-	host, port, _ = strings.Cut(s.cluster.node(name).addr, ":")
+	host, port, _ = strings.Cut(a.sentinel.cluster.node(name).addr, ":")
 	return host, port
 }
 
 // others returns the other sentinels in the form of SENTINEL SENTINELS.
-func (s *sentinel) others(c *caller) string {
+func (a *audience) others(c *caller) string {
 	var lists []string
-	for _, n := range s.cluster.sentinels {
-		if n != s {
+	for _, n := range a.sentinel.cluster.sentinels {
+		if n != a.sentinel {
 			host, port, _ := strings.Cut(n.addr, ":")
 			lists = append(lists, c.fields("name", n.Name, "ip", host, "port", port, "flags", "sentinel"))
 		}
@@ -170,20 +178,20 @@ func (s *sentinel) others(c *caller) string {
 }
 
 // replicas returns the replicas in the form of SENTINEL REPLICAS.
-func (s *sentinel) replicas(c *caller) string {
+func (a *audience) replicas(c *caller) string {
 	var lists []string
-	for _, n := range s.cluster.data {
-		if n.Name == s.master {
+	for _, n := range a.sentinel.cluster.data {
+		if n.Name == a.sentinel.master {
 			continue
 		}
-		seen := s.seen[n.Name]
+		seen := a.sentinel.seen[n.Name]
 		host, port, _ := strings.Cut(n.addr, ":")
 		link := "err"
-		if seen.online && seen.following == s.master {
+		if seen.online && seen.following == a.sentinel.master {
 			link = "ok"
 		}
 		flags := "slave"
-		if s.isDown(n.Name, time.Now()) {
+		if a.sentinel.isDown(n.Name, time.Now()) {
 			flags = "s_down,slave,disconnected"
 		}
 		lists = append(lists, c.fields("name", n.addr, "ip", host, "port", port, "flags", flags,
