@@ -58,8 +58,8 @@ func (s *story) findCauses() []freeing {
 }
 
 // untaken reports whether the finding is that a client did not get a lock that was free. Its cause is the end of the hold before.
-func (s *story) untaken() bool {
-	return s.finding.Rule == refusedRule || s.finding.Rule == lostWakeUpRule
+func (n *incident) untaken() bool {
+	return n.finding.Rule == refusedRule || n.finding.Rule == lostWakeUpRule
 }
 
 // explains reports whether a release may have ended the hold of the first client. A release that was called before that hold and

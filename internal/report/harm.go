@@ -32,7 +32,7 @@ type write struct {
 	refused bool
 }
 
-// measureHarm follows the resource through the history up to the end of the story.
+// measureHarm follows the resource through the history up to the end of the incident.
 //
 // The workload reads a value and writes the next. A write therefore undoes the writes of others since its client's
 // read:
@@ -42,9 +42,9 @@ type write struct {
 //
 // A history that does not record reads is counted by values instead: writing 18
 // over 102 undoes 85 steps.
-func measureHarm(s *story, lost map[int]bool) harm {
-	m := harm{writes: map[int]write{}, alone: !s.together, judged: lost != nil}
-	if s.a == nil {
+func measureHarm(n *incident, lost map[int]bool) harm {
+	m := harm{writes: map[int]write{}, alone: !n.together, judged: lost != nil}
+	if n.a == nil {
 		return m
 	}
 	type access struct {
@@ -52,12 +52,12 @@ func measureHarm(s *story, lost map[int]bool) harm {
 		session *history.Session
 	}
 	var all []access
-	for _, session := range s.h.Sessions {
-		if !slices.Contains(session.Keys, s.key) {
+	for _, session := range n.h.Sessions {
+		if !slices.Contains(session.Keys, n.key) {
 			continue
 		}
 		for _, op := range session.Ops {
-			if (op.F == history.FRead || op.F == history.Write) && op.Return >= 0 && op.Return <= s.ends {
+			if (op.F == history.FRead || op.F == history.Write) && op.Return >= 0 && op.Return <= n.ends {
 				all = append(all, access{op, session})
 			}
 		}
@@ -70,7 +70,7 @@ func measureHarm(s *story, lost map[int]bool) harm {
 	}
 	states := map[string]*state{}
 	for _, op := range all {
-		form := s.form(op.Op)
+		form := n.form(op.Op)
 		now := states[form]
 		if now == nil {
 			now = &state{read: map[*history.Session]int{}}
@@ -83,7 +83,7 @@ func measureHarm(s *story, lost map[int]bool) harm {
 			continue
 		}
 		w := write{over: now.value, form: form, refused: op.Outcome == history.Failed}
-		if value := cmp.Or(s.h.At(op.Return).Value, s.h.At(op.Invoke).Value); value != nil {
+		if value := cmp.Or(n.h.At(op.Return).Value, n.h.At(op.Invoke).Value); value != nil {
 			w.value = *value
 		}
 		switch op.Outcome {
@@ -104,8 +104,8 @@ func measureHarm(s *story, lost map[int]bool) harm {
 		case history.Maybe:
 			continue
 		}
-		for _, t := range s.holders() {
-			if t.session == op.session && op.Return > s.meets {
+		for _, t := range n.holders() {
+			if t.session == op.session && op.Return > n.meets {
 				w.client = t.name
 				m.writes[op.Invoke] = w
 			}
@@ -128,12 +128,12 @@ func lostWrites(judged checker.Report) map[int]bool {
 }
 
 // form is the form of the resource, plain or fenced, of a read or write.
-func (s *story) form(op history.Op) string {
+func (n *incident) form(op history.Op) string {
 	answered := ""
 	if op.Return >= 0 {
-		answered = s.h.At(op.Return).Resource
+		answered = n.h.At(op.Return).Resource
 	}
-	return cmp.Or(answered, s.h.At(op.Invoke).Resource, history.Plain)
+	return cmp.Or(answered, n.h.At(op.Invoke).Resource, history.Plain)
 }
 
 // write describes a write of a holder, with a note on what it undid. bad reports a write that was refused or undid

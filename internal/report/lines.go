@@ -6,8 +6,26 @@ import (
 	"slices"
 	"time"
 
+	"lockbench/checker"
 	"lockbench/internal/history"
 )
+
+// story is an incident with everything else that its lines show.
+type story struct {
+	*incident
+	// causes are the releases of other sessions that explain the finding.
+	causes []freeing
+	// faults are those that the story shows, in order. Later positions than ends are -1.
+	faults []shownFault
+	harm   harm
+}
+
+func newStory(n *incident, judged checker.Report) *story {
+	s := &story{incident: n, harm: measureHarm(n, lostWrites(judged))}
+	s.causes = s.findCauses()
+	s.faults = s.findFaults()
+	return s
+}
 
 // row is a line of a story with what decides whether it stays.
 type row struct {
@@ -296,4 +314,4 @@ func (s *story) answered(op *history.Op) string {
 }
 
 // at is the time of a position.
-func (s *story) at(pos int) time.Duration { return s.h.At(pos).Time }
+func (n *incident) at(pos int) time.Duration { return n.h.At(pos).Time }

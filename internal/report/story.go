@@ -63,7 +63,7 @@ func NewCounterexample(h *history.History, f checker.Finding, judged checker.Rep
 	if len(h.Events) == 0 {
 		return &Counterexample{Title: OneLine(f.Rule), Why: told(f.Text)}
 	}
-	s := newStory(h, f, judged)
+	s := newStory(newIncident(h, f, judged), judged)
 	c := &Counterexample{Lock: s.lock(), Title: s.title(), Label: s.label(), Why: s.why(), Harm: s.harm.words()}
 	most := linesMax - strings.Count(c.headline().String(), "\n") - 1
 	for _, d := range c.sentences() {
@@ -77,8 +77,9 @@ func NewCounterexample(h *history.History, f checker.Finding, judged checker.Rep
 	return c
 }
 
-// story is the part of a history that a finding is about.
-type story struct {
+// incident is what a finding is about: the two sessions, and from when and until when they matter. Title and reason of a
+// counterexample are sentences about the incident.
+type incident struct {
 	h       *history.History
 	holds   *hold.Book
 	finding checker.Finding
@@ -96,81 +97,73 @@ type story struct {
 	believes int
 	// worked is the first call after the later grant by which a holder beyond its lease showed that it worked on, or -1.
 	worked int
-	// ends is the last position of the story.
+	// ends is the last position that matters.
 	ends int
-	// causes are the releases of other sessions that explain the finding.
-	causes []freeing
-	// faults are those that the story shows, in order. Later positions than ends are -1.
-	faults []shownFault
-	harm   harm
 }
 
-func newStory(h *history.History, f checker.Finding, judged checker.Report) *story {
-	s := &story{h: h, holds: hold.Find(h, judged.Release == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
+func newIncident(h *history.History, f checker.Finding, judged checker.Report) *incident {
+	n := &incident{h: h, holds: hold.Find(h, judged.Release == checker.Strict), finding: f, key: f.Key, meets: h.Position(f.Event), believes: -1, worked: -1}
 	var concerned []*holder
 	for _, name := range f.Sessions {
 		if i := slices.IndexFunc(h.Sessions, func(s *history.Session) bool { return s.Name == name }); i >= 0 {
-			concerned = append(concerned, newHolder(s.holds, h.Sessions[i]))
+			concerned = append(concerned, newHolder(n.holds, h.Sessions[i]))
 		}
 	}
 	slices.SortStableFunc(concerned, func(x, y *holder) int { return x.granted - y.granted })
 	if f.Rule == overtakenRule {
 		concerned = slices.DeleteFunc(concerned, func(t *holder) bool {
-			passed := t.granted != s.meets
+			passed := t.granted != n.meets
 			if passed {
-				s.waits = t
+				n.waits = t
 			}
 			return passed
 		})
 	}
 	if len(concerned) > 0 {
-		s.a = concerned[0]
-		s.key = cmp.Or(s.key, s.a.session.Keys[0])
+		n.a = concerned[0]
+		n.key = cmp.Or(n.key, n.a.session.Keys[0])
 	}
 	if len(concerned) > 1 {
-		s.b = concerned[len(concerned)-1]
-		s.meets = s.b.granted
-		end, _ := HoldEnd(s.holds, s.a.session)
-		s.together = s.meets <= end
-		if s.a.session.Client == s.b.session.Client {
-			s.a.name, s.b.name = "session "+s.a.session.Name, "session "+s.b.session.Name
+		n.b = concerned[len(concerned)-1]
+		n.meets = n.b.granted
+		end, _ := HoldEnd(n.holds, n.a.session)
+		n.together = n.meets <= end
+		if n.a.session.Client == n.b.session.Client {
+			n.a.name, n.b.name = "session "+n.a.session.Name, "session "+n.b.session.Name
 		}
 	}
-	if s.together {
-		s.believes = hold.Meet(s.a.hold.Most.Beliefs, s.b.hold.Most.Beliefs)
-		if late, _ := s.late(); !late.believed(s.meets) {
-			s.worked = late.hold.SignFrom(s.meets)
+	if n.together {
+		n.believes = hold.Meet(n.a.hold.Most.Beliefs, n.b.hold.Most.Beliefs)
+		if late, _ := n.late(); !late.believed(n.meets) {
+			n.worked = late.hold.SignFrom(n.meets)
 		}
 	}
-	s.ends = s.end()
-	s.causes = s.findCauses()
-	s.faults = s.findFaults()
-	s.harm = measureHarm(s, lostWrites(judged))
-	return s
+	n.ends = n.end()
+	return n
 }
 
 // holders are a and b, as far as there are any.
-func (s *story) holders() []*holder {
-	return slices.DeleteFunc([]*holder{s.a, s.b}, func(t *holder) bool { return t == nil })
+func (n *incident) holders() []*holder {
+	return slices.DeleteFunc([]*holder{n.a, n.b}, func(t *holder) bool { return t == nil })
 }
 
 // begin is the position of the grant in question.
-func (s *story) begin() int {
-	if s.a == nil {
-		return s.meets
+func (n *incident) begin() int {
+	if n.a == nil {
+		return n.meets
 	}
-	return s.a.granted
+	return n.a.granted
 }
 
 // end is the position at which the overlap has shown its effect: a's first operation after both held, and its
 // release if that follows.
-func (s *story) end() int {
-	end := max(s.meets, s.h.Position(s.finding.Event), s.believes)
-	if s.a == nil {
+func (n *incident) end() int {
+	end := max(n.meets, n.h.Position(n.finding.Event), n.believes)
+	if n.a == nil {
 		return end
 	}
 	for _, f := range []string{history.Write, history.Release} {
-		if op, ok := s.a.firstOp(s.meets, f); ok {
+		if op, ok := n.a.firstOp(n.meets, f); ok {
 			end = max(end, op.Invoke, op.Return)
 		}
 	}
@@ -179,9 +172,9 @@ func (s *story) end() int {
 
 // late returns the holder that worked beyond its lease, and the other. The late one may have been granted second: a
 // client that was paused inside its acquire has a lease that is long over.
-func (s *story) late() (late, other *holder) {
-	if s.a.believed(s.meets) {
-		return s.b, s.a
+func (n *incident) late() (late, other *holder) {
+	if n.a.believed(n.meets) {
+		return n.b, n.a
 	}
-	return s.a, s.b
+	return n.a, n.b
 }
