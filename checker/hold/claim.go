@@ -7,25 +7,30 @@ import (
 	"lockbench/internal/history"
 )
 
-// This file computes how long the client of a session counted on the lock.
+// knowledge computes what the clients of sessions knew, and how long they counted on the lock. It considers their own
+// operations and notices only.
+type knowledge struct {
+	*timeline
+	strict bool // a failed release ends nothing
+}
 
 // read finds the signs of a session and the first notice of its end. Notices after the answer to its release do not count.
-func (b *Book) read(d *Hold) {
-	answered := b.end()
-	d.asked = b.end()
+func (k *knowledge) read(d *Hold) {
+	answered := k.end()
+	d.asked = k.end()
 	for _, op := range d.Session.Ops {
 		if op.F == history.Release || op.F == history.Renew && op.Outcome != history.Done {
 			d.asked = min(d.asked, op.Invoke)
 		}
-		if b.sign(op) {
+		if k.sign(op) {
 			d.signs = append(d.signs, op.Invoke)
 		}
 		if op.F == history.Release {
-			answered = min(answered, b.noNews(op))
+			answered = min(answered, k.noNews(op))
 		}
 	}
-	d.over = b.end()
-	notices := b.notices(d)
+	d.over = k.end()
+	notices := k.notices(d)
 	for _, n := range notices {
 		if n.refused >= 0 && n.at < answered {
 			answered = n.at
@@ -43,25 +48,25 @@ func (b *Book) read(d *Hold) {
 //
 //	process 1   check ─────────────────────── lost
 //	process 2                   release ────────── ok
-func (b *Book) noNews(release history.Op) int {
+func (k *knowledge) noNews(release history.Op) int {
 	switch release.Outcome {
 	case history.Done:
 		return release.Invoke
 	case history.Failed, history.Unconfirmed:
 		return release.Return
 	}
-	return b.end()
+	return k.end()
 }
 
 // sign reports whether an operation shows that its client was running and counted on the lock at the call. A write that the
 // guarded resource refuses because of an old token is a sign too, because the client acted as the holder.
-func (b *Book) sign(op history.Op) bool {
+func (k *knowledge) sign(op history.Op) bool {
 	switch op.F {
 	case history.Check, history.Renew:
 		return op.Outcome == history.Done
 	case history.FRead, history.Write:
 		return op.Outcome == history.Done ||
-			op.Outcome == history.Failed && b.History.At(op.Return).Error == history.ErrorStaleToken
+			op.Outcome == history.Failed && k.History.At(op.Return).Error == history.ErrorStaleToken
 	}
 	return false
 }
@@ -100,7 +105,7 @@ type notice struct {
 //
 // So a later confirmation, which is a check or a renewal that was called later and answered with ok, cancels a notice. Nothing
 // cancels a death.
-func (b *Book) notices(d *Hold) []notice {
+func (k *knowledge) notices(d *Hold) []notice {
 	s := d.Session
 	var all []notice
 	if s.DiedAt >= 0 {
@@ -127,7 +132,7 @@ func (b *Book) notices(d *Hold) []notice {
 		if op.Outcome != history.Failed || op.F == history.Release {
 			continue
 		}
-		switch reason := b.History.At(op.Return).Error; {
+		switch reason := k.History.At(op.Return).Error; {
 		case op.F == history.Renew && reason == history.ErrorNotHeld:
 			add(notice{op.Return, op.Invoke})
 		case op.F == history.Check || reason == history.ErrorLost:
@@ -143,20 +148,20 @@ func (b *Book) notices(d *Hold) []notice {
 // A failed release ends the claim too, except with --release strict. Notices after the answer to the release do not count,
 // because some libraries report "lost" for every lock that they released, and a client may die much later.
 // docs/checker.md has the other rules.
-func (b *Book) claim(d *Hold) (claim Span, asked bool) {
-	claim = Span{From: d.Grant, To: b.end()}
-	answered := b.end() // the position from which notices do not count
+func (k *knowledge) claim(d *Hold) (claim Span, asked bool) {
+	claim = Span{From: d.Grant, To: k.end()}
+	answered := k.end() // the position from which notices do not count
 	for _, op := range d.Session.Ops {
-		if op.F != history.Release || b.Strict && op.Outcome == history.Failed {
+		if op.F != history.Release || k.strict && op.Outcome == history.Failed {
 			continue
 		}
 		if !asked {
 			claim.To, asked = op.Invoke, true
 		}
-		answered = min(answered, b.noNews(op))
+		answered = min(answered, k.noNews(op))
 	}
 	released := claim.To
-	notices := b.notices(d)
+	notices := k.notices(d)
 	refused := answered
 	for _, n := range notices {
 		if n.refused < 0 || n.at > answered {
@@ -169,7 +174,7 @@ func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 		}
 		until := time.Duration(0)
 		if sign := d.lastSign(n.at); sign >= to {
-			to, own, until = sign+1, false, b.time(sign)
+			to, own, until = sign+1, false, k.time(sign)
 		}
 		if to < claim.To {
 			claim.To, claim.until, asked = to, until, own
@@ -180,7 +185,7 @@ func (b *Book) claim(d *Hold) (claim Span, asked bool) {
 			continue
 		}
 		if sign := max(d.Grant, d.lastSign(n.at)); sign+1 < claim.To {
-			claim.To, claim.until, asked = sign+1, b.time(sign), false
+			claim.To, claim.until, asked = sign+1, k.time(sign), false
 		}
 	}
 	return claim, asked

@@ -51,14 +51,9 @@ func (b *Book) ends(d *Hold) Ends {
 	return e
 }
 
-// NotHeld reports whether an operation was answered "not held".
-func (b *Book) NotHeld(op history.Op) bool {
-	return op.Outcome == history.Failed && b.History.At(op.Return).Error == history.ErrorNotHeld
-}
-
 // lapse returns the position from which a session may have ended without a request.
 func (b *Book) lapse(d *Hold) int {
-	return min(b.leaseLapse(d), b.disconnected(d))
+	return min(b.leaseLapse(d), b.faults.disconnected(d))
 }
 
 // leaseLapse returns the position from which the lease of a session may have ended or its client may be dead.
@@ -72,7 +67,7 @@ func (b *Book) leaseLapse(d *Hold) int {
 		}
 		return min(d.over, max(asked+1, b.After(first-Slack)))
 	case d.Granted() && d.Renewed():
-		return max(d.Grant+1, min(b.certain(d), b.After(b.renewable(d)-Slack)))
+		return max(d.Grant+1, min(b.certain(d), b.After(b.faults.renewable(d)-Slack)))
 	case d.Granted():
 		return max(d.Grant+1, min(b.certain(d), b.ranOut(d, d.Grant)))
 	case d.Lease.Kind == NoLease && b.History.Header.Claims.Renewed:
@@ -124,20 +119,12 @@ func (b *Book) Revivals(d *Hold) []Revival {
 		if op.F != history.Renew || op.Outcome != history.Done || op.Return < lapse || op.Return > asked {
 			continue
 		}
-		if next := min(b.certain(d), b.disconnected(d), b.ranOut(d, op.Return)); next > op.Return {
+		if next := min(b.certain(d), b.faults.disconnected(d), b.ranOut(d, op.Return)); next > op.Return {
 			all = append(all, Revival{op, next})
 			lapse = next
 		}
 	}
 	return all
-}
-
-// runsOut returns the position from which a lease may be over that ends at a time.
-func (b *Book) runsOut(at time.Duration) int {
-	if at == Never {
-		return b.end()
-	}
-	return min(b.After(at-Slack), b.Stepped)
 }
 
 // certain returns the position up to which only a call of the client can have ended a session. A notice may have been true since
@@ -149,36 +136,13 @@ func (b *Book) certain(d *Hold) int {
 	return max(d.Grant, d.lastSign(d.over)) + 1
 }
 
-// renewable returns the time up to which the library of a session could certainly renew the lease, unless it was released; or
-// Never.
-func (b *Book) renewable(d *Hold) time.Duration {
-	if fault, ok := b.unrenewed(d); ok {
-		return fault.spent
-	}
-	return Never
-}
-
-// unrenewed returns the first interval in which the lease of a session may not have been renewed for too long. A pause before the
-// answer was read counts if the answer may have arrived during the pause.
-func (b *Book) unrenewed(d *Hold) (standstill, bool) {
-	asked, granted := d.Session.Acquire.Invoke, b.time(d.Grant)
-	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, d.Lease.Period, false})
-	first := sort.Search(len(all), func(i int) bool { return all[i].healed < 0 || all[i].healed > asked })
-	for _, p := range all[first:] {
-		if p.healed < 0 || p.healed > d.Grant || Later(p.woke, d.Lease.Period) > granted {
-			return p, true // later faults began later
-		}
-	}
-	return standstill{}, false
-}
-
 // Runs reports whether a session's lease certainly had not ended when an operation was answered. Only renewals that were answered
 // up to a position count.
 func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 	if d.over <= op.Return {
 		return false // the client is dead or knew of the loss
 	}
-	if b.disconnected(d) < op.Return {
+	if b.faults.disconnected(d) < op.Return {
 		return false // the hold ends with the connection
 	}
 	at := b.time(op.Return)
@@ -202,22 +166,7 @@ func (b *Book) Runs(d *Hold, op history.Op, pos int) bool {
 			break
 		}
 	}
-	return at <= b.renewable(d)-Slack
-}
-
-// disconnected returns the position from which a fault may have ended the connection of a session's client, if holds end with
-// the connection. Otherwise it returns the end.
-func (b *Book) disconnected(d *Hold) int {
-	if !b.History.Header.Claims.Session {
-		return b.end()
-	}
-	asked := d.Session.Acquire.Invoke
-	for _, f := range b.History.Faults {
-		if (f.Healed < 0 || f.Healed > asked) && f.Disconnects(d.Session.Client) {
-			return max(f.Begins, asked+1)
-		}
-	}
-	return b.end()
+	return at <= b.faults.renewable(d)-Slack
 }
 
 // GivenBack reports whether a session certainly does not hold any more at a position.
@@ -293,7 +242,7 @@ func (b *Book) counted(s *history.Session, op history.Op) time.Duration {
 	if op.Outcome == history.Done || op.Outcome == history.Unconfirmed {
 		return b.time(op.Return)
 	}
-	return b.latestEffect(s.Client, op)
+	return b.faults.latestEffect(s.Client, op)
 }
 
 // keptUpTo returns the end of the lease of a library's last renewal.
@@ -310,7 +259,7 @@ func (b *Book) keptUpTo(d *Hold) time.Duration {
 	if last >= b.end() {
 		return Never
 	}
-	return Later(b.latestEffect(d.Session.Client, history.Op{Invoke: last, Return: last}), d.Lease.Length)
+	return Later(b.faults.latestEffect(d.Session.Client, history.Op{Invoke: last, Return: last}), d.Lease.Length)
 }
 
 // HeldTo returns the position up to which a server may keep the hold of a session because of its lease. Notices of the

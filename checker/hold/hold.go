@@ -18,7 +18,6 @@ package hold
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"lockbench/internal/history"
@@ -63,15 +62,13 @@ func (d *Hold) Renewed() bool { return d.Lease.Kind == Renewed }
 
 // Book has the holds of a history.
 type Book struct {
-	History *history.History
+	timeline
 	Strict  bool    // a failed release ends nothing
-	Stepped int     // position from which times are unreliable, because the machine's clocks moved against each other; or a position past the end
 	All     []Hold  // all sessions in the order of their acquires
 	Granted []*Hold // in the order of their grants
 	Keys    []*Key  // in the order of their first requests
 
-	stopped map[stopped][]standstill
-	heldUp  map[int32][]heldUp
+	faults faults
 }
 
 // Key has the sessions that requested one key.
@@ -84,21 +81,25 @@ type Key struct {
 // Find returns the holds of a history. If strict is set, a failed release ends nothing. Otherwise it ends the claim, because the
 // critical section of its caller is over whatever the server did.
 func Find(h *history.History, strict bool) *Book {
-	b := &Book{
-		History: h, Strict: strict, Stepped: h.ClockStep(), All: make([]Hold, len(h.Sessions)),
-		stopped: map[stopped][]standstill{}, heldUp: map[int32][]heldUp{},
-	}
+	b := &Book{timeline: timeline{History: h, Stepped: h.ClockStep()}, Strict: strict, All: make([]Hold, len(h.Sessions))}
+	b.faults = faults{timeline: &b.timeline, stopped: map[stopped][]standstill{}, heldUp: map[int32][]heldUp{}}
+	k := knowledge{timeline: &b.timeline, strict: strict}
 	for i, s := range h.Sessions {
 		d := &b.All[i]
 		d.Session, d.Grant, d.Sign = s, -1, -1
-		b.read(d)
+		k.read(d)
 		if s.Acquire.Outcome == history.Done {
 			d.Grant = s.Acquire.Return
 			b.Granted = append(b.Granted, d)
 		}
-		d.Lease = b.lease(s)
-		d.moves = b.moves(d)
+		d.Lease = k.lease(s)
+		d.moves = k.moves(d)
 		if d.Granted() {
+			d.Claim, d.Asked = k.claim(d)
+			d.Sign = d.lastSign(d.Claim.To)
+			if !d.Renewed() {
+				k.count(d)
+			}
 			b.believed(d)
 		}
 		d.Ends = b.ends(d)
@@ -134,21 +135,4 @@ func Conflict(a, b *Hold) bool {
 		return false // an owner may enter again
 	}
 	return a.Session.Mode != locks.Shared || b.Session.Mode != locks.Shared
-}
-
-// After returns the position of the first event later than a time.
-func (b *Book) After(at time.Duration) int {
-	events := b.History.Events
-	return sort.Search(len(events), func(i int) bool { return events[i].Time > at })
-}
-
-// end returns the position after the last event.
-func (b *Book) end() int { return len(b.History.Events) }
-
-// time returns the time of a position. The end has the time of the last event.
-func (b *Book) time(pos int) time.Duration {
-	if pos >= len(b.History.Events) {
-		pos = len(b.History.Events) - 1
-	}
-	return b.History.Events[pos].Time
 }

@@ -41,8 +41,8 @@ func period(length, reported time.Duration) time.Duration {
 // lease returns the lease of an acquire. A client computes the end from the time of its request
 // and not from that of the answer: if it is paused inside its acquire, the answer comes late, but
 // the lease does not begin later.
-func (b *Book) lease(s *history.Session) Lease {
-	asked, granted := b.History.At(s.Acquire.Invoke), b.History.At(s.Acquire.Return)
+func (k *knowledge) lease(s *history.Session) Lease {
+	asked, granted := k.History.At(s.Acquire.Invoke), k.History.At(s.Acquire.Return)
 	l := Lease{Kind: Bounded, Length: asked.TTL, Period: period(asked.TTL, 0)}
 	switch {
 	case s.Acquire.Outcome != history.Done && asked.TTL > 0:
@@ -96,19 +96,19 @@ type renewal struct {
 //
 //	renew ttl=10s at 4 ms ...(no answer)
 //	renew ttl=20s at 5 ms ── ok             the lease may end at 10.005 s, if the first comes last
-func (b *Book) moves(d *Hold) []move {
+func (k *knowledge) moves(d *Hold) []move {
 	var all []move
 	var asked []renewal
 	for _, op := range d.Session.Ops {
 		if op.F != history.Renew || op.Outcome == history.Failed {
 			continue
 		}
-		r := renewal{op: op, ttl: Never, deadline: Never, asked: b.History.At(op.Invoke).Time}
-		if ttl := b.History.At(op.Invoke).TTL; ttl > 0 {
+		r := renewal{op: op, ttl: Never, deadline: Never, asked: k.History.At(op.Invoke).Time}
+		if ttl := k.History.At(op.Invoke).TTL; ttl > 0 {
 			r.ttl, r.deadline = ttl, Later(r.asked, ttl)
 		}
 		if op.Outcome == history.Done {
-			answer := b.History.At(op.Return)
+			answer := k.History.At(op.Return)
 			if answer.Until != nil {
 				r.deadline = Later(r.asked, *answer.Until)
 			}
@@ -197,13 +197,13 @@ func (d *Hold) LeaseEnd(pos int) (first, last time.Duration) {
 //
 //	acquire, ttl 2 s ────────── ok at 1.5 s   write at 2.4 s      counted on up to 2.4 s
 //	acquire, ttl 2 s ─ ok at 0.1 s   write at 0.2 s               counted on up to 2 s
-func (b *Book) count(d *Hold) {
+func (k *knowledge) count(d *Hold) {
 	counted := func(first, last time.Duration) time.Duration {
 		if first == last || d.Lease.Kind == Waited {
 			return first
 		}
-		sign := d.lastSign(min(b.After(last), d.Claim.To))
-		return max(first, b.time(max(sign, d.Grant)))
+		sign := d.lastSign(min(k.After(last), d.Claim.To))
+		return max(first, k.time(max(sign, d.Grant)))
 	}
 	d.Lease.Counted = counted(d.Lease.First, d.Lease.Last)
 	for i := range d.moves {

@@ -1,7 +1,6 @@
 package hold
 
 import (
-	"slices"
 	"sort"
 	"time"
 )
@@ -14,16 +13,13 @@ type Reach struct {
 	Paused   time.Duration // since when a renewed lease was paused for too long, or -1
 }
 
-// believed computes the claim, the belief and the work of a granted session.
+// believed computes the belief and the work of a granted session from its claim.
 func (b *Book) believed(d *Hold) {
-	d.Claim, d.Asked = b.claim(d)
-	d.Sign = d.lastSign(d.Claim.To)
 	if d.Renewed() {
 		d.Least = b.cutOff(d, b.renewed(d))
 		d.Most = d.Least
 		return
 	}
-	b.count(d)
 	d.Least = b.leased(d, false)
 	d.Most = d.Least
 	if d.Lease.Kind == Waited && d.Lease.First != d.Lease.Last {
@@ -66,12 +62,6 @@ func (b *Book) leased(d *Hold, last bool) Reach {
 	return r
 }
 
-// signed returns the interval up to the last sign of a session, which is the certain part.
-func (b *Book) signed(d *Hold) Span { return Span{To: d.Sign + 1, until: b.time(max(d.Sign, 0))} }
-
-// upToTime returns the part of a span before a time.
-func (b *Book) upToTime(at time.Duration) Span { return Span{To: b.After(at), until: at} }
-
 // later returns the span that ends later.
 func later(a, b Span) Span {
 	if a.End().Compare(b.End()) < 0 {
@@ -89,7 +79,7 @@ func later(a, b Span) Span {
 func (b *Book) renewed(d *Hold) Reach {
 	r := Reach{Deadline: Never, Paused: -1}
 	next, lapse := d.Claim, -1
-	all := b.standstills(stopped{d.Session.Client, d.Lease.Length, d.Lease.Period, true})
+	all := b.faults.standstills(stopped{d.Session.Client, d.Lease.Length, d.Lease.Period, true})
 	first := sort.Search(len(all), func(i int) bool {
 		return all[i].healed < 0 || Later(all[i].woke, d.Lease.Period) > b.time(d.Grant)
 	})
@@ -128,7 +118,7 @@ func (b *Book) renewed(d *Hold) Reach {
 //	fault took effect              a lease less a period              a lease
 //	     ├──────────────────────────────────┼───────── sign ──────────────┤   over, if nothing follows
 func (b *Book) cutOff(d *Hold, r Reach) Reach {
-	fault, ok := b.unrenewed(d)
+	fault, ok := b.faults.unrenewed(d)
 	if !ok {
 		return r
 	}
@@ -156,79 +146,4 @@ func (b *Book) cutOff(d *Hold, r Reach) Reach {
 	}
 	r.Beliefs = before
 	return r
-}
-
-// standstill is an interval in which a library could not renew a lease for too long.
-type standstill struct {
-	begins, healed int // positions; healed is -1 if the fault never healed
-	began, woke    time.Duration
-	struck         time.Duration // when the last of the joined faults took effect, because a renewal may have come before
-	// spent is when the lease may have run out: a lease less a period after the first of the
-	// joined faults, but not before the last of them began. Never if they are too short for that.
-	//
-	//	lease 3 s   cut ├─ 1.6 s ─┤   not held   pause ├──────      the pause is not why
-	spent time.Duration
-}
-
-// stopped identifies the standstills of a client for leases of a length.
-type stopped struct {
-	client int32
-	length time.Duration
-	period time.Duration
-	pauses bool // pauses of the client only; otherwise also the faults on its links and on servers
-}
-
-// standstills returns the intervals in which a client may have lost a lease: those longer than a lease minus the time between two
-// renewals, because the last renewal may be that old. Faults that are closer together than two renewals are joined,
-// because there may have been no renewal between them.
-func (b *Book) standstills(of stopped) []standstill {
-	if all, ok := b.stopped[of]; ok {
-		return all
-	}
-	var all []standstill
-	if of.pauses {
-		for _, p := range b.History.Pauses(of.client) {
-			all = join(all, b.standstill(p.Begins, p.Begins, p.Healed), of)
-		}
-	} else {
-		for _, f := range b.History.Faults {
-			if f.Concerns(of.client) {
-				all = join(all, b.standstill(f.Begins, max(f.Begins, f.Bites), f.Healed), of)
-			}
-		}
-	}
-	all = slices.DeleteFunc(all, func(s standstill) bool { return s.spent == Never })
-	b.stopped[of] = all
-	return all
-}
-
-func (b *Book) standstill(begins, bites, healed int) standstill {
-	s := standstill{begins: begins, healed: healed, began: b.time(begins), woke: b.time(b.end()), struck: b.time(bites), spent: Never}
-	if healed >= 0 {
-		s.woke = b.time(healed)
-	}
-	return s
-}
-
-// join appends a standstill that began after the others.
-func join(all []standstill, next standstill, of stopped) []standstill {
-	n := len(all)
-	if n == 0 || all[n-1].healed >= 0 && Later(all[n-1].woke, of.period) <= next.began {
-		next.spend(next.began, of)
-		return append(all, next)
-	}
-	last := &all[n-1]
-	last.struck = max(last.struck, next.struck)
-	if last.healed >= 0 && (next.healed < 0 || next.healed > last.healed) {
-		last.healed, last.woke = next.healed, next.woke
-	}
-	last.spend(next.began, of)
-	return all
-}
-
-// spend sets spent if the standstill is too long for a lease.
-func (s *standstill) spend(latest time.Duration, of stopped) {
-	if enough := of.length - of.period; s.spent == Never && s.woke-s.began > enough {
-		s.spent = max(Later(s.began, enough), latest)
-	}
 }
