@@ -36,7 +36,7 @@ func (r *reader) expectations(e pair, uses []LockUse) map[string]Expectation {
 			case !known:
 				r.unknown(word{name, e.key.at}, running, "no lock named %q runs in this scenario", name)
 			case strings.Contains(name, "/"):
-				r.lockWord(word{name, e.key.at}, "expect") // reports errors
+				(&lockReader{reader: r}).lockWord(word{name, e.key.at}, "expect") // reports errors
 			}
 			expect[name] = x
 		}

@@ -82,7 +82,7 @@ func (r *reader) decode(e pair, field reflect.Value) {
 	case *Workload:
 		r.workload(into, e)
 	case *[]LockUse:
-		*into = r.locks(e)
+		*into = (&lockReader{reader: r}).locks(e)
 	case *[]nemesis.Step:
 		*into = r.faults(e)
 	case *map[string]time.Duration:

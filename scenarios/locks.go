@@ -63,8 +63,7 @@ func (u LockUse) Mutant() bool {
 // `set-nx,set-nx/ttl=2s,redlock/nodes=3,py=cmd:python3 guest.py`. Commas inside quotes are part of a command. A name in
 // own selects the scenario's lock with its settings.
 func ParseLocks(flag, arg string, own ...LockUse) ([]LockUse, error) {
-	r := newReader(flag)
-	var uses []LockUse
+	r := lockReader{reader: newReader(flag)}
 	for _, text := range splitLocks(arg) {
 		r.try(func() {
 			text = strings.TrimSpace(text)
@@ -73,10 +72,10 @@ func ParseLocks(flag, arg string, own ...LockUse) ([]LockUse, error) {
 				u = r.lockWord(word{text: text}, "locks")
 			}
 			u.Named = true
-			uses = r.use(uses, u, position{})
+			r.use(u, position{})
 		})
 	}
-	return uses, joined(r.errs)
+	return r.uses, joined(r.errs)
 }
 
 // ParseLock parses one lock in the same way. where is the flag or the command, for errors.
@@ -120,8 +119,14 @@ var shownName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // lockNameMax limits the length of a lock's name with its options, in bytes, for tables, folders and command lines.
 const lockNameMax = 200
 
+// lockReader reads locks.
+type lockReader struct {
+	*reader
+	uses []LockUse
+}
+
 // locks reads `locks:`.
-func (r *reader) locks(e pair) (uses []LockUse) {
+func (r *lockReader) locks(e pair) []LockUse {
 	items := r.items(e, "a lock", "[no-lock, set-nx]")
 	if len(items) == 0 {
 		r.fail(positionOf(e.value), "name at least one", "the list of locks is empty")
@@ -133,23 +138,23 @@ func (r *reader) locks(e pair) (uses []LockUse) {
 		} else {
 			u = r.lockWord(r.text(item), item.path)
 		}
-		uses = r.use(uses, u, positionOf(item.value))
+		r.use(u, positionOf(item.value))
 	})
-	return uses
+	return r.uses
 }
 
 // use appends a lock. Names must be different.
-func (r *reader) use(uses []LockUse, u LockUse, at position) []LockUse {
+func (r *lockReader) use(u LockUse, at position) {
 	if len(u.Name) > lockNameMax {
 		r.fail(at, "give it a shorter name: {use: ..., as: NAME}", "the name of a lock is too long: %d letters, at most %d", len(u.Name), lockNameMax)
-	} else if _, twice := find(uses, useName, u.Name); twice {
+	} else if _, twice := find(r.uses, useName, u.Name); twice {
 		r.fail(at, "give one of them another name: {use: ..., as: NAME}", "two locks are named %q", u.Name)
 	}
-	return append(uses, u)
+	r.uses = append(r.uses, u)
 }
 
 // lockWord reads `set-nx/ttl=2s` and `py=cmd:python3 guest.py`.
-func (r *reader) lockWord(w word, path string) LockUse {
+func (r *lockReader) lockWord(w word, path string) LockUse {
 	if found := ownGuest.FindStringSubmatch(w.text); found != nil {
 		return r.guest(word{found[1], w.at}, word{found[2], w.at}, strings.HasPrefix(w.text, found[1]+"=wasm:"))
 	}
@@ -175,7 +180,7 @@ func (r *reader) lockWord(w word, path string) LockUse {
 }
 
 // lockMap reads `{use: redlock, as: redlock-3, nodes: 3}` and `{cmd: ..., as: py}`.
-func (r *reader) lockMap(item pair) LockUse {
+func (r *lockReader) lockMap(item pair) LockUse {
 	list := r.pairs(item.value, item.path, "a lock")
 	words := map[string]word{}
 	r.each(list, func(e pair) { words[e.key.text] = r.text(e) })
@@ -206,7 +211,7 @@ func (r *reader) lockMap(item pair) LockUse {
 }
 
 // lockSettings reads the settings of a lock. The catalog checks options of its locks; options of guests are not checked.
-func (r *reader) lockSettings(u *LockUse, list pairs, at position, path string) {
+func (r *lockReader) lockSettings(u *LockUse, list pairs, at position, path string) {
 	lock, _ := u.Entry()
 	if list.has("nodes") && !u.Own() && lock.Family != locks.Majority {
 		r.fail(list.get("nodes").key.at, "", "nodes is for locks on independent masters, but %s is not one", u.Use)
@@ -226,14 +231,14 @@ func (r *reader) lockSettings(u *LockUse, list pairs, at position, path string) 
 	}
 }
 
-func (r *reader) lockName(name string, at position) {
+func (r *lockReader) lockName(name string, at position) {
 	if _, ok := (LockUse{Use: name}).Entry(); !ok {
 		r.unknown(word{name, at}, sorted(catalog.All(), lockName), "no lock is named %q", name)
 	}
 }
 
 // shownName checks the displayed name of a lock. It must not be the name of another catalog lock.
-func (r *reader) shownName(name, use string, at position) {
+func (r *lockReader) shownName(name, use string, at position) {
 	if !shownName.MatchString(name) {
 		r.fail(at, "letters, digits and . _ -", "%q cannot be a lock's name", name)
 	}
@@ -244,7 +249,7 @@ func (r *reader) shownName(name, use string, at position) {
 
 // guest reads an external guest: a command for the shell, or the file of a WASM module if module is set or the name ends
 // in .wasm.
-func (r *reader) guest(name, run word, module bool) LockUse {
+func (r *lockReader) guest(name, run word, module bool) LockUse {
 	r.shownName(name.text, "", name.at)
 	text := strings.TrimSpace(run.text)
 	if text == "" {

@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"lockbench/internal/service"
 	services "lockbench/internal/service/catalog"
-	"lockbench/locks"
 )
 
 // sizeMax limits the size of a scenario in bytes; usual scenarios have a few thousand. The time and memory of the YAML
@@ -96,14 +93,14 @@ func (r *reader) scenario(s *Scenario, top pairs) {
 	first := services.All()[0]
 	r.try(func() {
 		r.fields(top, s, func(e pair) {
-			on := s.On(first.Name)
+			servers := serverReader{reader: r, of: first, on: s.On(first.Name)}
 			switch e.key.text {
 			case "topology":
-				r.topology(&on.Topology, e, first)
-				s.Servers[first.Name] = on
+				servers.topology(e)
+				s.Servers[first.Name] = servers.on
 			case first.Name:
-				r.settings(&on, e, first)
-				s.Servers[first.Name] = on
+				servers.settings(e)
+				s.Servers[first.Name] = servers.on
 			case "lockbench", "expect", "servers":
 			default:
 				keys := slices.Concat([]string{"lockbench"}, keysOf(s), []string{"topology", first.Name, "servers", "expect"})
@@ -147,122 +144,3 @@ func (r *reader) shows(e pair) (ids []string) {
 	})
 	return ids
 }
-
-// servers reads the servers of services: `{redis: {topology: sentinel, settings: {...}}}`.
-func (r *reader) servers(s *Scenario, e pair) {
-	r.each(r.pairs(e.value, e.path, "servers"), func(e pair) {
-		of, ok := services.Find(e.key.text)
-		if !ok {
-			r.unknown(e.key, names(services.All(), serviceName), "no service is named %q", e.key.text)
-		}
-		if _, twice := s.Servers[of.Name]; twice {
-			r.fail(e.key.at, "keep one of them", "`servers` and a separate key both configure %s", of.Name)
-		}
-		on := s.On(of.Name)
-		r.each(r.pairs(e.value, e.path, e.key.text), func(e pair) {
-			switch e.key.text {
-			case "topology":
-				r.topology(&on.Topology, e, of)
-			case "settings":
-				r.settings(&on, e, of)
-			default:
-				r.unknown(e.key, keysOf(&on), "servers have no key %q", e.key.text)
-			}
-		})
-		s.Servers[of.Name] = on
-	})
-}
-
-// topology reads the topology of a service: one word, or one for each family.
-func (r *reader) topology(t *Topology, e pair, of *service.Service) {
-	if isMap(e.value) {
-		r.families(t, e, of)
-		return
-	}
-	w := r.text(e)
-	found, known := service.Find(of, locks.Topology(w.text))
-	switch {
-	case !known:
-		r.unknown(w, names(of.Topologies, topologyName), "%s has no topology %q", of.Name, w.text)
-	case found.Leads == service.EachLeads:
-		t.Majority = found.Name
-	default:
-		t.SingleStore = found.Name
-	}
-}
-
-// families reads the servers of each family: `{single-store: sentinel, majority: {independent: 3}}`.
-func (r *reader) families(t *Topology, e pair, of *service.Service) {
-	r.each(r.pairs(e.value, e.path, "topology"), func(e pair) {
-		switch locks.Family(e.key.text) {
-		case locks.SingleStore:
-			t.SingleStore = scalar(r, e, oneOf(singleStores(of), "a single store has no topology %q"))
-		case locks.Majority:
-			r.majority(t, e)
-		default:
-			r.unknown(e.key, []string{string(locks.SingleStore), string(locks.Majority)}, "no family of locks is named %q", e.key.text)
-		}
-	})
-}
-
-// singleStores returns the topologies of a service for locks on a single store.
-func singleStores(of *service.Service) []locks.Topology {
-	var stores []locks.Topology
-	for _, t := range of.Topologies {
-		if t.Leads != service.EachLeads {
-			stores = append(stores, t.Name)
-		}
-	}
-	return stores
-}
-
-// majority reads `independent` or `{independent: 3}`.
-func (r *reader) majority(t *Topology, e pair) {
-	known := []locks.Topology{locks.Independent}
-	if !isMap(e.value) {
-		t.Majority = scalar(r, e, oneOf(known, "a majority lock has no topology %q"))
-		return
-	}
-	r.each(r.pairs(e.value, e.path, "majority"), func(e pair) {
-		if locks.Topology(e.key.text) != locks.Independent {
-			r.unknown(e.key, names(known, plain), "a majority lock has no topology %q", e.key.text)
-		}
-		t.Masters = scalar(r, e, parseCount)
-	})
-}
-
-// settings reads the settings of a service's servers. Unknown settings and values would make a server exit at its start,
-// which would be noticed late.
-func (r *reader) settings(on *Servers, e pair, of *service.Service) {
-	on.Settings = map[string]string{}
-	all := of.Settings
-	r.each(r.pairs(e.value, e.path, e.key.text), func(e pair) {
-		s, known := find(all, settingName, e.key.text)
-		switch {
-		case len(all) > 0 && !known:
-			r.unknown(e.key, names(freeSettings(of), settingName), "%s has no setting %q", of.Name, e.key.text)
-		case s.Decided != "":
-			r.fail(e.key.at, "leave it out", "a scenario cannot set %s: %s", e.key.text, s.Decided)
-		default:
-			r.setting(s, r.option(e, &on.Settings))
-		}
-	})
-}
-
-// setting checks the value of a setting.
-func (r *reader) setting(s service.Setting, value word) {
-	switch {
-	case s.Accepts(value.text):
-	case s.Values[0] == service.Number:
-		r.fail(value.at, "write a whole number", "%s cannot be %q", s.Name, value.text)
-	default:
-		r.fail(value.at, "its values are "+strings.Join(s.Values, ", "), "%s cannot be %q", s.Name, value.text)
-	}
-}
-
-// freeSettings returns the settings of a service that a scenario may change.
-func freeSettings(of *service.Service) []service.Setting {
-	return slices.DeleteFunc(slices.Clone(of.Settings), func(s service.Setting) bool { return s.Decided != "" })
-}
-
-func settingName(s service.Setting) string { return s.Name }

@@ -6,44 +6,17 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-
-	"lockbench/locks/catalog"
 )
 
-// reader collects the errors of one text. A method that finds a mistake adds an error and ends the reading of the value
-// with a panic, so that methods need not return whether a value could be read. [reader.try] and [reader.each] recover from it.
+// reader reads one text.
 type reader struct {
-	file string
-	errs []*Error
+	mistakes
 	// where maps paths of values, such as "faults/0/hold", to their places.
 	where map[string]position
 }
 
-func newReader(file string) *reader { return &reader{file: file, where: map[string]position{}} }
-
-// mistake is the panic after an error was added.
-type mistake struct{}
-
-// try calls do, and reports whether it found no mistake.
-func (r *reader) try(do func()) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil && p != any(mistake{}) {
-			panic(p)
-		}
-	}()
-	do()
-	return true
-}
-
-// each calls do for each pair, also after a mistake in one of them. Such a mistake ends the reading of the whole.
-func (r *reader) each(list pairs, do func(e pair)) {
-	ok := true
-	for _, e := range list {
-		ok = r.try(func() { do(e) }) && ok
-	}
-	if !ok {
-		panic(mistake{})
-	}
+func newReader(file string) *reader {
+	return &reader{mistakes: mistakes{file: file}, where: map[string]position{}}
 }
 
 // position is a position in a file, in lines and characters from 1. The zero position is the whole file or an argument.
@@ -76,25 +49,6 @@ func (list pairs) get(key string) pair {
 func (list pairs) has(key string) bool { return list.get(key).path != "" }
 
 func join(path, key string) string { return strings.TrimPrefix(path+"/"+key, "/") }
-
-// fail adds an error, and ends the reading of the value.
-func (r *reader) fail(at position, hint, format string, args ...any) {
-	r.add(at, wrong(hint, format, args...))
-	panic(mistake{})
-}
-
-// unknown adds an error for an unknown word.
-func (r *reader) unknown(w word, known []string, format string, args ...any) {
-	r.fail(w.at, catalog.DidYouMean(w.text, known), format, args...)
-}
-
-func (r *reader) add(at position, e *Error) {
-	e.File = r.file
-	if !strings.HasPrefix(r.file, "--") { // a flag has no lines
-		e.Line, e.Column = at.line, at.column
-	}
-	r.errs = append(r.errs, e)
-}
 
 // checked adds the error of a catalog's own check, at the first key that its message names before a colon, or at the
 // whole.

@@ -35,7 +35,10 @@ func (r *reader) faults(e pair) (steps []nemesis.Step) {
 	if len(items) == 0 {
 		r.fail(positionOf(e.value), "without faults, write `faults: none`", "the list of faults is empty")
 	}
-	r.each(items, func(item pair) { steps = append(steps, r.step(item)) })
+	r.each(items, func(item pair) {
+		s := stepReader{reader: r, list: r.pairs(item.value, item.path, "a step")}
+		steps = append(steps, s.step(item))
+	})
 	return steps
 }
 
@@ -55,14 +58,18 @@ func (r *reader) random(e pair) nemesis.Step {
 	return step
 }
 
-// step reads one step: a fault's name with its target, the keys of every step, and the
-// fault's own.
-func (r *reader) step(item pair) (step nemesis.Step) {
-	list := r.pairs(item.value, item.path, "a step")
-	strikes := r.faultOf(list, positionOf(item.value))
+// stepReader reads one step.
+type stepReader struct {
+	*reader
+	list pairs
+}
+
+// step reads a fault's name with its target, the keys of every step, and the fault's own.
+func (r *stepReader) step(item pair) (step nemesis.Step) {
+	strikes := r.faultOf(positionOf(item.value))
 	fault, _ := nemesis.Find(strikes.key.text)
 	step.Fault = fault.Name
-	r.fields(list, &step, func(e pair) {
+	r.fields(r.list, &step, func(e pair) {
 		key, known := nemesis.KeyOf(fault.Keys, e.key.text)
 		switch {
 		case e.key.text == fault.Name:
@@ -77,10 +84,10 @@ func (r *reader) step(item pair) (step nemesis.Step) {
 	})
 	for key, span := range map[string]*nemesis.Length{"hold": step.Hold, "for": step.For} {
 		if span != nil && span.From == 0 {
-			r.fail(r.where[list.get(key).path], "", "%s: a duration above 0s is needed", key)
+			r.fail(r.where[r.list.get(key).path], "", "%s: a duration above 0s is needed", key)
 		}
 	}
-	r.starts(step, list)
+	r.starts(step)
 	if _, err := fault.New(step); err != nil {
 		r.checked(item.path, strikes.key.at, err)
 	}
@@ -88,45 +95,45 @@ func (r *reader) step(item pair) (step nemesis.Step) {
 }
 
 // starts reports keys of a step that contradict its trigger.
-func (r *reader) starts(s nemesis.Step, list pairs) {
+func (r *stepReader) starts(s nemesis.Step) {
 	if s.At != nil && s.When == nemesis.Idle {
-		r.fail(list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when: idle`, not both")
+		r.fail(r.list.get("when").key.at, "keep one of them", "a step starts `at` a time or `when: idle`, not both")
 	}
 	if s.Mode != nil && (s.When == "" || s.When == nemesis.Idle || s.When == nemesis.Renewed) {
-		r.fail(list.get("mode").key.at, "add `when: acquiring` or another moment of a client", "`mode` is that of the request of the client that triggers the step, but no client triggers this one")
+		r.fail(r.list.get("mode").key.at, "add `when: acquiring` or another moment of a client", "`mode` is that of the request of the client that triggers the step, but no client triggers this one")
 	}
 	if s.Client != "" && (s.When == "" || s.When == nemesis.Idle || s.When == nemesis.Renewed) {
-		r.fail(list.get("client").key.at, "add `when: acquiring` or another moment of a client", "`client` is the client that triggers the step, but no client triggers this one")
+		r.fail(r.list.get("client").key.at, "add `when: acquiring` or another moment of a client", "`client` is the client that triggers the step, but no client triggers this one")
 	}
 	if p := history.ParseParty(s.Client); s.Client != "" && (!p.IsClient() || p.String() != s.Client) {
-		r.fail(r.where[list.get("client").path], "clients are called client-0, client-1 and so on", "no client is named %q", s.Client)
+		r.fail(r.where[r.list.get("client").path], "clients are called client-0, client-1 and so on", "no client is named %q", s.Client)
 	}
 	if s.Nth > 0 && s.Client == "" {
-		r.fail(list.get("nth").key.at, "add `client: client-0` or another client", "`nth` counts the moments of one client")
+		r.fail(r.list.get("nth").key.at, "add `client: client-0` or another client", "`nth` counts the moments of one client")
 	}
 	if s.When == nemesis.Renewing && s.Request == 0 {
-		r.fail(list.get("when").key.at, "add `request: 1`", "`when: renewing` starts the step in the middle of a renewal")
+		r.fail(r.list.get("when").key.at, "add `request: 1`", "`when: renewing` starts the step in the middle of a renewal")
 	}
 	if s.Hold != nil && s.When != workloads.Acquired && s.When != workloads.Checked && s.When != nemesis.Renewing {
-		r.fail(list.get("hold").key.at, "add `when: acquired`, `when: checked` or `when: renewing`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
+		r.fail(r.list.get("hold").key.at, "add `when: acquired`, `when: checked` or `when: renewing`", "`hold` extends the hold of the client that triggered the step, but no client triggers this one")
 	}
 	if s.Until != "" && s.Hold == nil {
-		r.fail(list.get("until").key.at, "add `hold: 2s` or another length", "`until` says how long a hold goes on, and this step asks for none")
+		r.fail(r.list.get("until").key.at, "add `hold: 2s` or another length", "`until` says how long a hold goes on, and this step asks for none")
 	}
 	if s.Request > 0 && s.When != workloads.Acquiring && s.When != workloads.Checked && s.When != nemesis.Renewing && s.When != workloads.Releasing {
-		r.fail(list.get("request").key.at, "add `when: acquiring`, `when: checked`, `when: renewing` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
+		r.fail(r.list.get("request").key.at, "add `when: acquiring`, `when: checked`, `when: renewing` or `when: releasing`", "`request` counts the requests of the client that triggered the step, but no client triggers this one")
 	}
 }
 
 // faultOf finds the first key that is a fault's name.
-func (r *reader) faultOf(list pairs, at position) pair {
-	for _, e := range list {
+func (r *stepReader) faultOf(at position) pair {
+	for _, e := range r.list {
 		if _, ok := nemesis.Find(e.key.text); ok {
 			return e
 		}
 	}
 	faults := sorted(nemesis.All(), faultName)
-	for _, e := range list {
+	for _, e := range r.list {
 		if !slices.Contains(keysOf(&nemesis.Step{}), e.key.text) {
 			r.unknown(e.key, faults, "no fault is named %q", e.key.text)
 		}
@@ -136,7 +143,7 @@ func (r *reader) faultOf(list pairs, at position) pair {
 }
 
 // target reads the target of a fault: a role or a link.
-func (r *reader) target(e pair, link bool) string {
+func (r *stepReader) target(e pair, link bool) string {
 	w := r.text(e)
 	arrow := "<->"
 	if !strings.Contains(w.text, arrow) {
@@ -160,7 +167,7 @@ func (r *reader) target(e pair, link bool) string {
 }
 
 // role reads one or several roles, with or without an article: `the holder`, `master and sentinel-1`.
-func (r *reader) role(text string, at position) {
+func (r *stepReader) role(text string, at position) {
 	roles := names(roles(), roleName)
 	for _, end := range nemesis.Ends(text) {
 		if !slices.Contains(roles, end) && !nemesis.IsMember(end, services.All()) {
