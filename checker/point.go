@@ -38,7 +38,7 @@ func Points() []Point {
 		{"state-gone", "the servers forgot a grant that was still held, and another client was answered", []string{"kill", "flush", "evict", "clock"}, stateGone},
 		{"spans", "a hold lasted until the fault was over, and another client was answered then", []string{"kill", "pause", "isolate", "cut"}, spans},
 		{"new-leader", "a server became the leader during a hold, and another client was answered then", []string{"kill", "pause", "isolate", "lag", "promote"}, newLeader},
-		{"two-sides", "clients on both sides of a partition asked for one lock", []string{"isolate"}, twoSides},
+		{"two-sides", "clients on both sides of a partition asked for one lock, and one outside was answered", []string{"isolate"}, twoSides},
 		{"unheard", "a request was executed, and its client got no answer", []string{"lose-reply", "drop-replies", "kill"}, unheard},
 		{"halved", "another client was granted the lock between two requests of an operation", []string{"pause"}, halved},
 		{"late-arrival", "a request arrived when another client held the lock, or for a client that had left", []string{"hold-request", "cut"}, lateArrival},

@@ -123,9 +123,11 @@ func mixedClocks(e *episode) string {
 		if !slices.ContainsFunc(f.Targets, func(t string) bool { return history.ParseParty(t).IsClient() }) {
 			continue
 		}
-		if why = e.bothAsked(f, e.time(f.Bites), e.time(f.Heals)); why == "" {
+		from, to := e.time(f.Bites), e.time(f.Heals)
+		if asked, _ := e.bothAsked(f, from, to); asked {
 			return ""
 		}
+		why = unasked(f, to-from)
 	}
 	return why
 }

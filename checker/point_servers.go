@@ -90,7 +90,8 @@ func newLeader(e *episode) string {
 	})
 }
 
-// twoSides: clients inside and outside asked for one key after the outside could have elected a leader.
+// twoSides: clients inside and outside asked for one key after the outside could have elected a leader, and one outside was answered.
+// A client whose request waits for the old leader until the partition is over shows nothing of the lock.
 func twoSides(e *episode) string {
 	why := "no isolate took effect"
 	for _, f := range e.named("isolate") {
@@ -105,34 +106,47 @@ func twoSides(e *episode) string {
 			}
 			from = e.time(e.h.Probes[elected])
 		}
-		if why = e.bothAsked(f, from, to); why == "" {
+		asked, answered := e.bothAsked(f, from, to)
+		switch {
+		case answered:
 			return ""
+		case asked:
+			why = fmt.Sprintf("in the %s that count, no client outside of the partition was answered when it asked for a lock", span(to-from))
+		default:
+			why = unasked(f, to-from)
 		}
 	}
 	return why
 }
 
-// bothAsked returns why no key was asked for by a client among the targets of a fault and by another client.
-func (e *episode) bothAsked(f *history.Fault, from, to time.Duration) string {
-	inside, outside := map[int]bool{}, map[int]bool{}
+// bothAsked reports whether a key was asked for by a client among the targets of a fault and by another client, and whether
+// another client was answered as well.
+func (e *episode) bothAsked(f *history.Fault, from, to time.Duration) (asked, answered bool) {
+	inside, outside, answers := map[int]bool{}, map[int]bool{}, map[int]bool{}
 	for _, s := range e.sessions {
 		if e.time(s.Acquire.Invoke) > to || s.Acquire.Return >= 0 && e.time(s.Acquire.Return) < from {
 			continue
 		}
-		side := outside
-		if f.Strikes(s.Client) {
-			side = inside
-		}
 		for _, k := range s.KeyAt {
-			side[k] = true
+			switch {
+			case f.Strikes(s.Client):
+				inside[k] = true
+			case e.answered(s) && e.time(s.Acquire.Return) <= to:
+				outside[k], answers[k] = true, true
+			default:
+				outside[k] = true
+			}
 		}
 	}
 	for k := range inside {
-		if outside[k] {
-			return ""
-		}
+		asked = asked || outside[k]
+		answered = answered || answers[k]
 	}
-	return fmt.Sprintf("in the %s that count, no lock was asked for by clients among the targets of the %s and by others", span(to-from), f.Name)
+	return asked, answered
+}
+
+func unasked(f *history.Fault, lasts time.Duration) string {
+	return fmt.Sprintf("in the %s that count, no lock was asked for by clients among the targets of the %s and by others", span(lasts), f.Name)
 }
 
 // noMajority: a lock that needs no majority would have been granted.
