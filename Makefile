@@ -123,7 +123,8 @@ measure: build guests more ### run a campaign and write its results into results
 	@test -n '$(FILE)' || { echo 'measure: name a campaign: make measure FILE=campaigns/acceptance.yaml' >&2; exit 64; }
 	$(BIN) matrix $(if $(RESUME),--resume build/measure/$(notdir $(basename $(FILE)))/matrix/$(notdir $(basename $(FILE))),--file $(FILE) --seed 1 --out build/measure/$(notdir $(basename $(FILE)))) \
 		$(if $(BUDGET),--budget $(BUDGET)) $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') || [ $$? -le 3 ]
-	go run ./internal/docgen -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
+	go build -buildvcs=auto -o build/docgen ./internal/docgen
+	build/docgen -collect "$(CURDIR)/build/measure/$(notdir $(basename $(FILE)))"
 
 site: ### one HTML page of all measured cells, from results/: build/site/index.html
 	@mkdir -p build

@@ -81,17 +81,19 @@ func (f figure) atLeast(g figure) figure {
 
 // batch is a campaign that measured cells.
 type batch struct {
-	Batch                          string
-	Program, Machine, World, About string
-	Seeds, Begun                   string
+	Batch                                 string
+	Program, Judge, Machine, World, About string // Judge is the version of the program that judged the histories
+	Seeds, Begun                          string
 }
 
 // commitOf finds the commit in the version of a program.
-var commitOf = regexp.MustCompile(`-([0-9a-f]{12})\)`)
+var commitOf = regexp.MustCompile(`-([0-9a-f]{12})(\)|$)`)
 
-// commit returns the commit whose program measured, or "" if the program names none.
-func (b batch) commit() string {
-	if found := commitOf.FindStringSubmatch(b.Program); found != nil {
+// commit returns the commit whose program measured, or "" if the program names none, or had changes.
+func (b batch) commit() string { return commitIn(b.Program) }
+
+func commitIn(program string) string {
+	if found := commitOf.FindStringSubmatch(program); found != nil {
 		return found[1]
 	}
 	return ""
@@ -104,8 +106,10 @@ func oneCommit(cells []cell, batches []batch) error {
 	for _, b := range batches {
 		named[b.Batch] = true
 		switch first := batches[0]; {
-		case b.commit() == "" || strings.Contains(b.Program, "+dirty"):
+		case b.commit() == "":
 			problems = append(problems, fmt.Errorf("batch %s was measured by %q, which names no commit", b.Batch, b.Program))
+		case commitIn(b.Judge) == "" || b.Judge != first.Judge:
+			problems = append(problems, fmt.Errorf("batch %s was judged by %q, and batch %s by %q; collect all of them with one docgen, built in a clone without changes", b.Batch, b.Judge, first.Batch, first.Judge))
 		case b.commit() != first.commit():
 			problems = append(problems, fmt.Errorf("batch %s was measured by commit %s, and batch %s by %s", b.Batch, b.commit(), first.Batch, first.commit()))
 		}

@@ -29,7 +29,11 @@ func addCells(folder string) error {
 	if err != nil {
 		return err
 	}
-	newCells, newBatches, newStories, err := collect(folder)
+	runs, err := judgedBelow(folder)
+	if err != nil {
+		return err
+	}
+	newCells, newBatches, newStories, err := collect(runs, filepath.Base(folder), thisProgram())
 	if err != nil {
 		return err
 	}
@@ -38,9 +42,23 @@ func addCells(folder string) error {
 	return errors.Join(writeTable(cellsFile, cells), writeTable(batchesFile, batches), writeTable(storiesFile, stories))
 }
 
+// judgedBelow returns the runs below a folder, judged by this program.
+func judgedBelow(folder string) ([]recording, error) {
+	runs, err := runsBelow(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range runs {
+		if err := r.judge(); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
 // runsBelow returns the results of the runs below a folder. A campaign has one run for each seed, as in its table. A run that was
 // interrupted does not count.
-func runsBelow(folder string) (all []*report.Result, err error) {
+func runsBelow(folder string) (all []recording, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
@@ -56,7 +74,7 @@ func runsBelow(folder string) (all []*report.Result, err error) {
 			}
 			for _, r := range t.Rows {
 				for _, x := range r.Runs {
-					all = append(all, x.Result)
+					all = append(all, recording{x.Result, filepath.Join(path, filepath.FromSlash(x.Dir))})
 				}
 			}
 			return fs.SkipDir
@@ -70,29 +88,25 @@ func runsBelow(folder string) (all []*report.Result, err error) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if !r.Interrupted {
-			all = append(all, r)
+			all = append(all, recording{r, path})
 		}
 		return fs.SkipDir
 	})
 	return all, err
 }
 
-// collect adds up the runs below a folder, one cell for each place, and takes the first counterexample of its class. A lock whose
-// harness failed in a run does not count.
-func collect(folder string) (cells []cell, batches []batch, stories []story, err error) {
+// collect adds up the runs of a campaign, one cell for each place, and takes the first counterexample of its class. A lock whose
+// harness failed in a run does not count. judge is the program that judged the runs.
+func collect(runs []recording, campaign, judge string) (cells []cell, batches []batch, stories []story, err error) {
 	at, shown := map[place]*cell{}, map[place]story{}
 	byWorld := map[string]*batch{}
 	seeds := map[string][]uint64{}
-	runs, err := runsBelow(folder)
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	for _, r := range runs {
 		b := byWorld[r.World]
 		if b == nil {
 			begun := r.Started.UTC().Format("2006-01-02")
 			b = &batch{
-				Batch: begun + "-" + filepath.Base(folder) + "-" + r.World, Program: r.Program, Machine: r.Machine,
+				Batch: begun + "-" + campaign + "-" + r.World, Program: r.Program, Judge: judge, Machine: r.Machine,
 				World: r.World, Begun: begun,
 			}
 			byWorld[r.World] = b
@@ -108,7 +122,7 @@ func collect(folder string) (cells []cell, batches []batch, stories []story, err
 				continue
 			}
 			c := cell{World: r.World, Scenario: r.Scenario, Lock: l.Lock, Batch: b.Batch}
-			if l.Unsupported != "" || strings.Contains(l.Why, "no fault of this scenario concerns it") {
+			if !takesPart(l) {
 				c.Verdict = noPart
 			} else {
 				c.Verdict, c.Class = l.Verdict.String(), classOf(l)
@@ -127,7 +141,7 @@ func collect(folder string) (cells []cell, batches []batch, stories []story, err
 				sum.add(c)
 			}
 			if _, has := shown[here]; !has && at[here].Class == classOf(l) {
-				if s, ok := storyOf(r, l); ok {
+				if s, ok := storyOf(r.Result, l); ok {
 					shown[here] = s
 				}
 			}

@@ -289,7 +289,11 @@ func TestCollect(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "matrix", "nightly", campaign.File), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cells, batches, stories, err := collect(folder)
+	runs, err := runsBelow(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, batches, stories, err := collect(runs, filepath.Base(folder), "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +387,11 @@ func TestCollectTheWorst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cells, _, stories, err := collect(folder)
+	runs, err := runsBelow(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells, _, stories, err := collect(runs, "worst", "v1")
 	if err != nil || len(cells) != 1 || cells[0].Class != "double-grant" || cells[0].Violating.n() != 4 || cells[0].Episodes.n() != 12 {
 		t.Errorf("the cells are %+v, %v", cells, err)
 	}
@@ -446,8 +454,12 @@ func TestCellsAreOfOneCommit(t *testing.T) {
 
 func TestOneCommit(t *testing.T) {
 	program := func(commit string) string { return "lockbench 0.9.0 (v0.0.0-20261130000310-" + commit + "), go1.26.8" }
-	local, sim := batch{Batch: "local", Program: program("3aa227569fb7")}, batch{Batch: "sim", Program: program("3aa227569fb7")}
-	older, changed := batch{Batch: "sim", Program: program("a334cc9d0000")}, batch{Batch: "sim", Program: program("3aa227569fb7+dirty")}
+	of := func(name, commit, judge string) batch {
+		return batch{Batch: name, Program: program(commit), Judge: "v0.0.0-20261130102030-" + judge}
+	}
+	local, sim := of("local", "3aa227569fb7", "0123456789ab"), of("sim", "3aa227569fb7", "0123456789ab")
+	older, changed := of("sim", "a334cc9d0000", "0123456789ab"), of("sim", "3aa227569fb7+dirty", "0123456789ab")
+	otherRules, changedRules := of("sim", "3aa227569fb7", "ba9876543210"), of("local", "3aa227569fb7", "0123456789ab+dirty")
 	cells := []cell{{Lock: "set-nx", Batch: "local"}, {Lock: "redlock", Batch: "sim"}}
 	for _, test := range []struct {
 		name    string
@@ -458,6 +470,8 @@ func TestOneCommit(t *testing.T) {
 		{"one commit", cells, []batch{local, sim}, ""},
 		{"an older batch", cells, []batch{local, older}, "by commit a334cc9d0000"},
 		{"a changed source", cells, []batch{local, changed}, "names no commit"},
+		{"other rules", cells, []batch{local, otherRules}, "collect all of them with one docgen"},
+		{"changed rules", cells[:1], []batch{changedRules}, "built in a clone without changes"},
 		{"no such batch", cells, []batch{local}, `batch "sim", which`},
 		{"no batch", cells[:1], nil, `batch "local", which`},
 	} {

@@ -37,7 +37,7 @@ func takePoints(folder string) error {
 // collectPoints adds up the episodes of the runs below a folder. Controls and n/a locks are left out.
 func collectPoints(folder string) ([]points, error) {
 	at := map[place]*points{}
-	runs, err := runsBelow(folder)
+	runs, err := judgedBelow(folder)
 	if err != nil {
 		return nil, err
 	}

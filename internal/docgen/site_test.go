@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	siteBatch = "Batch,Program,Machine,World,About,Seeds,Begun\n" +
-		"one,\"lockbench 0.9.0 (v0.0.0-20261130000310-3aa227569fb7), go1.26.8, linux/amd64\",\"linux/amd64, 2 processors\",local,redis-server 7.0.15,1..3,2026-11-30\n"
+	siteBatch = "Batch,Program,Judge,Machine,World,About,Seeds,Begun\n" +
+		"one,\"lockbench 0.9.0 (v0.0.0-20261130000310-3aa227569fb7), go1.26.8, linux/amd64\",v0.0.0-20261130000310-3aa227569fb7,\"linux/amd64, 2 processors\",local,redis-server 7.0.15,1..3,2026-11-30\n"
 	siteCells = "World,Scenario,Lock,Verdict,Class,Violating,Episodes,LostWrites,OutageS,Batch\n" +
 		"local,failover,no-lock,violated,double-grant,3,3,700,0,one\n" +
 		"local,failover,redisson,unknown,,0,0,0,20.22,one\n" +

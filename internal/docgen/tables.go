@@ -65,7 +65,7 @@ func measuredBy(shown []cell, batches []batch) string {
 			}
 		}
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program))
+			lines = append(lines, fmt.Sprintf("- %d results: world %s (%s), from %s, seeds %s, %s, %s, judged by %s", n, b.World, b.About, b.Begun, b.Seeds, b.Machine, b.Program, b.Judge))
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"
