@@ -59,7 +59,7 @@ func TestSiteRefusesBadData(t *testing.T) {
 		}
 		return changed
 	}
-	second := "two,\"lockbench 0.9.0 (v0.0.0-20261129000310-0123456789ab), go1.26.8\",m,local,redis-server,1..1,2026-11-29\n"
+	second := "two,\"lockbench 0.9.0 (v0.0.0-20261129000310-0123456789ab), go1.26.8\",v0.0.0-20261130000310-3aa227569fb7,m,local,redis-server,1..1,2026-11-29\n"
 	for _, c := range []struct{ name, cells, batches, stories, want string }{
 		{"no file", "", siteBatch, siteStories, "Measure first"},
 		{"empty file", "\n", siteBatch, siteStories, "cells.csv: the first line is not World,Scenario"},
