@@ -55,14 +55,13 @@ type said struct {
 
 // probes runs WASM clients on a cluster without servers, and returns the output of each. body gets a function that opens
 // a client.
-func probes(t *testing.T, o sim.Options, body func(ctx context.Context, c world.Cluster, open func(id int) world.Client) error) ([]said, error) {
+func probes(t *testing.T, body func(ctx context.Context, c world.Cluster, open func(id int) world.Client) error) ([]said, error) {
 	t.Helper()
 	dir, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ModuleCache = filepath.Join(dir, "cache")
-	w := sim.New(o)
+	w := sim.New(sim.Options{ModuleCache: filepath.Join(dir, "cache")})
 	spec := world.ClientSpec{Module: filepath.Join(dir, "probe.wasm")}
 	if hello, err := w.Meet(t.Context(), spec); err != nil || hello.Name != "probe" {
 		t.Fatalf("the module says that it is %+v (%v)", hello, err)
@@ -105,7 +104,7 @@ func linesOf(lines []said, client, what string) (list []said) {
 // A paused module is frozen with its timers: its ticker fires late, once, when
 // it goes on. Another one does not notice.
 func TestPausedModule(t *testing.T) {
-	lines, err := probes(t, sim.Options{}, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
+	lines, err := probes(t, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
 		a := open(1)
 		open(2)
 		time.Sleep(time.Second)
@@ -141,7 +140,7 @@ func TestPausedModule(t *testing.T) {
 
 // A shifted clock affects time.Now of one WASM guest, but not its timers. A fast clock makes timers fire early.
 func TestModuleClocks(t *testing.T) {
-	lines, err := probes(t, sim.Options{}, func(ctx context.Context, c world.Cluster, open func(int) world.Client) error {
+	lines, err := probes(t, func(ctx context.Context, c world.Cluster, open func(int) world.Client) error {
 		for id := 1; id <= 3; id++ {
 			open(id)
 		}
@@ -199,7 +198,7 @@ func TestWhoseClocksDrift(t *testing.T) {
 
 // A killed WASM guest ends at once, without its pending answers. A guest that ends by itself reports the reason.
 func TestKilledModule(t *testing.T) {
-	lines, err := probes(t, sim.Options{}, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
+	lines, err := probes(t, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
 		a, b := open(1), open(2)
 		time.Sleep(time.Second)
 		_ = a.Kill(ctx)
@@ -223,28 +222,5 @@ func TestKilledModule(t *testing.T) {
 	}
 	if len(linesOf(lines, "client-2", "the")) != 1 || len(linesOf(lines, "client-2", "panic:")) != 1 {
 		t.Errorf("the panic is not reported: %v", lines)
-	}
-}
-
-// A WASM guest that computes forever stops virtual time, and the error names it.
-func TestComputingModule(t *testing.T) {
-	// A computing guest cannot be stopped and would keep this process busy.
-	const alone = "LOCKBENCH_TEST_COMPUTES"
-	if os.Getenv(alone) == "" {
-		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestComputingModule$")
-		// The machine code of a WASM guest cannot be preempted, not even by the garbage collector. A
-		// collection waits for the guest, and the watchdog waits for the collection.
-		again.Env = append(os.Environ(), alone+"=1", "GOGC=off")
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-		return
-	}
-	_, err := probes(t, sim.Options{ComputeLimit: 300 * time.Millisecond}, func(ctx context.Context, _ world.Cluster, open func(int) world.Client) error {
-		_, err := open(4).Conn().Acquire(ctx, "4.1", locks.Request{Keys: []string{"compute"}})
-		return err
-	})
-	if err == nil || !strings.Contains(err.Error(), "probe.wasm, client-4, has computed for") {
-		t.Errorf("a module that computes for ever: %v", err)
 	}
 }

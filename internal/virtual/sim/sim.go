@@ -60,9 +60,6 @@ type Options struct {
 	Enclosure []string
 	// ModuleCache is the directory of compiled modules. Empty: none is kept.
 	ModuleCache string
-	// ComputeLimit is the real time for which a module may compute without waiting once.
-	// 0 means half a minute.
-	ComputeLimit time.Duration
 	// Latency is the latency of a message. The zero value means [world.DefaultLatency].
 	Latency world.Latency
 }
@@ -71,7 +68,6 @@ type Options struct {
 type World struct {
 	options Options
 	moved   atomic.Int64
-	turn    atomic.Pointer[computing] // nil: no module computes
 
 	loading sync.Mutex
 	loaded  map[string]*wasm.Module // by their paths
@@ -86,9 +82,6 @@ func (w *World) Moved() int64 { return w.moved.Load() }
 func New(o Options) *World {
 	if o.Latency == (world.Latency{}) {
 		o.Latency = world.DefaultLatency
-	}
-	if o.ComputeLimit == 0 {
-		o.ComputeLimit = computeLimit
 	}
 	return &World{options: o, loaded: map[string]*wasm.Module{}}
 }
@@ -135,18 +128,7 @@ func (w *World) Sketch(s world.Spec) world.Sketch {
 // A process should run one bubble only: package-level state of libraries, such as pools of timers,
 // belongs to the bubble in which it was created.
 func (w *World) Run(ctx context.Context, s world.Spec, body func(context.Context, world.Cluster) error) error {
-	over := make(chan struct{})
-	ended := make(chan error, 2)
-	go func() {
-		defer close(over)
-		ended <- bubble(func() error { return w.Inside(ctx, s, body) })
-	}()
-	go func() {
-		if err := w.watch(w.options.ComputeLimit, over); err != nil {
-			ended <- err // the bubble cannot be ended
-		}
-	}()
-	return <-ended
+	return bubble(func() error { return w.Inside(ctx, s, body) })
 }
 
 // Inside is Run for callers inside a bubble of testing/synctest.

@@ -1,11 +1,9 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"testing/synctest"
-	"time"
 )
 
 // turns runs the modules of a cluster, one at a time. A module runs when everything else in the
@@ -55,9 +53,7 @@ func (t *turns) run(c *cluster) {
 			if next == nil {
 				break
 			}
-			c.world.turn.Store(&computing{next})
 			next.turn()
-			c.world.turn.Store(nil)
 			c.world.moved.Add(1)
 		}
 	}
@@ -73,35 +69,4 @@ func (t *turns) next() *module {
 		}
 	}
 	return nil
-}
-
-// computing is one turn of a module, for observers outside of virtual time.
-type computing struct{ *module }
-
-// computeLimit is the real time for which a module may compute without waiting once.
-const computeLimit = 30 * time.Second
-
-// watch returns an error if a module computes forever. Virtual time stops then, so nothing inside
-// the simulation notices. It returns nil when over is closed. It counts polls and not time, because
-// a busy machine also delays the polls.
-func (w *World) watch(limit time.Duration, over <-chan struct{}) error {
-	const looks = 30
-	tick := time.NewTicker(limit / looks)
-	defer tick.Stop()
-	var last *computing
-	for same := 0; ; {
-		select {
-		case <-over:
-			return nil
-		case <-tick.C:
-		}
-		now := w.turn.Load()
-		if now == nil || now != last {
-			same, last = 0, now
-			continue
-		}
-		if same++; same >= looks {
-			return fmt.Errorf("the module %s, %s, has computed for %v without waiting once: it probably computes forever, and virtual time is stopped", now.path, now.name, limit)
-		}
-	}
 }

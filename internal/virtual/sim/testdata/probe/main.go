@@ -42,9 +42,6 @@ type locker struct {
 
 func (l locker) Acquire(ctx context.Context, r locks.Request) (locks.Lease, error) {
 	switch r.Keys[0] {
-	case "compute":
-		for {
-		}
 	case "panic":
 		go panic("asked for")
 		<-ctx.Done()
