@@ -44,13 +44,12 @@ func acquire(t *testing.T, l locks.Locker, ttl time.Duration) locks.Lease {
 	return lease
 }
 
-// As long as nothing goes wrong they are locks.
-func TestWithoutFaultsTheyHold(t *testing.T) {
+// TestLeases checks the ends of leases. The suite of locktest shows, in locks/locktest, which of its rules each lock breaks.
+func TestLeases(t *testing.T) {
 	for name, opener := range naive {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)
 			a, _ := connect(t, opener(), s, 1)
-			b, _ := connect(t, opener(), s, 2)
 			for _, ttl := range []time.Duration{time.Minute, 90500 * time.Millisecond} {
 				before := time.Now()
 				lease := acquire(t, a, ttl)
@@ -61,16 +60,8 @@ func TestWithoutFaultsTheyHold(t *testing.T) {
 				if kept := s.Client.PTTL(t.Context(), "a").Val(); name != "getset-time" && (kept > ttl || kept < ttl-20*time.Second) {
 					t.Errorf("the server keeps the key for %v, want %v", kept, ttl)
 				}
-				for _, l := range []locks.Locker{a, b} {
-					if _, err := l.Acquire(t.Context(), ask(ttl)); err != locks.ErrTaken {
-						t.Errorf("acquire a held lock: got %v, want taken", err)
-					}
-				}
 				if err := lease.Release(t.Context()); err != nil {
 					t.Errorf("release: %v", err)
-				}
-				if err := lease.Release(t.Context()); err != locks.ErrNotHeld {
-					t.Errorf("release of nothing: got %v, want not held", err)
 				}
 			}
 			for what, r := range map[string]locks.Request{
@@ -129,25 +120,6 @@ func TestSetnxExpireStaysForEver(t *testing.T) {
 	}
 }
 
-// A's lease runs out, B gets the lock, A releases: B's lock is gone and C gets in.
-func TestDelDeletesAnothersLock(t *testing.T) {
-	for name, opener := range map[string]func() locks.Opener{"set-del": SetDel, "setnx-expire": SetnxExpire} {
-		t.Run(name, func(t *testing.T) {
-			s := redistest.Start(t)
-			a, _ := connect(t, opener(), s, 1)
-			b, _ := connect(t, opener(), s, 2)
-			c, _ := connect(t, opener(), s, 3)
-			late := acquire(t, a, 30*time.Millisecond)
-			s.AwaitGone(t, "a")
-			acquire(t, b, time.Minute)
-			if err := late.Release(t.Context()); err != nil {
-				t.Errorf("late release: got %v; the flaw is that it says ok", err)
-			}
-			acquire(t, c, time.Minute)
-		})
-	}
-}
-
 // A looks, and the key is its own; the lease runs out and B gets the lock; A
 // deletes B's key.
 func TestGetDelDeletesWhatChangedHands(t *testing.T) {
@@ -170,23 +142,6 @@ func TestGetDelDeletesWhatChangedHands(t *testing.T) {
 		t.Errorf("late release: got %v; the flaw is that it says ok", err)
 	}
 	acquire(t, c, time.Minute)
-}
-
-// It does look: a key that is another's before it looks is left alone.
-func TestGetDelSparesWhatItSeesIsAnothers(t *testing.T) {
-	s := redistest.Start(t)
-	a, _ := connect(t, GetDel(0), s, 1)
-	b, _ := connect(t, GetDel(0), s, 2)
-	late := acquire(t, a, 30*time.Millisecond)
-	s.AwaitGone(t, "a")
-	acquire(t, b, time.Minute)
-	theirs := s.Value(t, "a")
-	if err := late.Release(t.Context()); err != locks.ErrNotHeld {
-		t.Errorf("late release: got %v, want not held", err)
-	}
-	if got := s.Value(t, "a"); got != theirs {
-		t.Errorf("the next holder's key became %q, was %q", got, theirs)
-	}
 }
 
 // B's clock is two minutes ahead, and the lease of a minute that A has just got is

@@ -182,7 +182,6 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 	case h.wait == 0:
 		return nil, locks.ErrTaken
 	}
-	l.o.Reached(ctx, Refused)
 	if h.queued != nil { // set by the refused acquire
 		h.queued()
 	}
@@ -197,7 +196,6 @@ func (l *locker) acquire(ctx context.Context, h *hold) (locks.Lease, error) {
 		return l.refused(ctx, h, err)
 	}
 	defer leave()
-	l.o.Reached(ctx, Subscribed)
 	for left() > 0 {
 		start := time.Now()
 		g, err := l.kind.ask(ctx, l, h)

@@ -139,45 +139,14 @@ func TestCloseWhileWaiting(t *testing.T) {
 	})
 }
 
-// If the context ends in any phase, no lock remains for longer than its lease, and no entry remains in a queue.
-func TestCancelledInEachPhase(t *testing.T) {
-	for name, of := range family {
-		for _, phase := range []redisson.Point{redisson.Refused, redisson.Subscribed, redisson.Parking} {
-			t.Run(name+"/"+string(phase), func(t *testing.T) {
-				s := redistest.Start(t)
-				a, _ := open(t, of(hasty), s, 1)
-				held := take(t, a, request("", time.Minute, 0))
-				ctx, cancel := context.WithCancel(t.Context())
-				b, _ := open(t, of(with(func(o *redisson.Options) {
-					o.Reached = func(_ context.Context, p redisson.Point) {
-						if p == phase {
-							cancel()
-						}
-					}
-				})), s, 2)
-				lease, err := b.Acquire(ctx, request("", time.Minute, time.Hour))
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("got %v, want the context's error", err)
-				}
-				if lease != nil {
-					if err := lease.Release(t.Context()); err != nil && !errors.Is(err, locks.ErrNotHeld) {
-						t.Errorf("clean up: %v", err)
-					}
-				}
-				if n := s.Client.Exists(t.Context(), "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}").Val(); n != 0 {
-					t.Error("who gave up is still queued")
-				}
-				give(t, held)
-				give(t, take(t, a, request("", time.Minute, 0)))
-			})
-		}
-	}
+// A call whose context has ended does nothing. The suite of locktest ends contexts in all phases of a call.
+func TestCancelledBefore(t *testing.T) {
 	eachOf(t, func(t *testing.T, s *redistest.Server, of func(redisson.Options) locks.Opener) {
 		a, _ := open(t, of(hasty), s, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if lease, err := a.Acquire(ctx, request("", time.Minute, 0)); !errors.Is(err, context.Canceled) || lease != nil {
-			t.Errorf("before: got %v, %v, want canceled", lease, err)
+			t.Errorf("acquire: got %v, %v, want canceled", lease, err)
 		}
 		held := take(t, a, request("", time.Minute, 0))
 		if err := held.Release(ctx); err == nil || errors.Is(err, locks.ErrNotHeld) {

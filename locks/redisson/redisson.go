@@ -87,10 +87,8 @@ type Point string
 
 // The points.
 const (
-	Refused    Point = "refused"    // the first acquire was refused; not yet subscribed
-	Subscribed Point = "subscribed" // not yet requested again
-	Parking    Point = "parking"    // refused again, about to sleep
-	Heard      Point = "heard"      // a message has arrived, and its permits are being distributed
+	Parking Point = "parking" // refused again, about to sleep
+	Heard   Point = "heard"   // a message has arrived, and its permits are being distributed
 )
 
 const (
