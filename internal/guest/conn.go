@@ -33,6 +33,7 @@ const requestsQueued = 64
 type Conn struct {
 	w     io.WriteCloser
 	o     ConnOptions
+	noise noises
 	queue chan []byte
 
 	helloed chan struct{} // closed after the hello
@@ -45,8 +46,6 @@ type Conn struct {
 	lastID  int64
 	pending map[int64]pending
 	late    map[int64]bool // calls that were given up
-	noise   Noise
-	warned  map[string]bool
 	closing bool
 	died    bool // it ended instead of answering close
 	err     error
@@ -119,10 +118,11 @@ func NewConn(r io.Reader, w io.WriteCloser, o ConnOptions) *Conn {
 		o.Gained = func() time.Duration { return 0 }
 	}
 	c := &Conn{
-		w: w, o: o, queue: make(chan []byte, requestsQueued),
+		w: w, o: o, noise: noises{warned: map[string]bool{}}, queue: make(chan []byte, requestsQueued),
 		helloed: make(chan struct{}), gone: make(chan struct{}), ended: make(chan struct{}),
-		pending: map[int64]pending{}, late: map[int64]bool{}, warned: map[string]bool{},
+		pending: map[int64]pending{}, late: map[int64]bool{},
 	}
+	c.noise.o = &c.o
 	go c.read(newLines(r))
 	go c.write()
 	return c
@@ -268,18 +268,7 @@ func (c *Conn) DiedInClose() bool {
 }
 
 // Heard returns the guest's output that is not part of the protocol.
-func (c *Conn) Heard() Noise {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.noise
-}
-
-// Noise is output of a guest that is not part of the protocol.
-type Noise struct {
-	Lines  int
-	First  string // the first line, shortened
-	Advice string // the problem with the first line and the remedy
-}
+func (c *Conn) Heard() Noise { return c.noise.heard() }
 
 // do sends a request and waits for its answer. Except for definite errors, an error means an unknown outcome.
 func (c *Conn) do(ctx context.Context, r Request) (Answer, error) {

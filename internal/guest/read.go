@@ -40,7 +40,7 @@ func (c *Conn) read(l *lines) {
 			return
 		}
 		if cut {
-			c.stray("long", line, fmt.Sprintf("the guest wrote a line of more than %d bytes; it was skipped. "+
+			c.noise.stray("long", line, fmt.Sprintf("the guest wrote a line of more than %d bytes; it was skipped. "+
 				"Standard output belongs to the protocol: print to standard error instead", lineBytesMax))
 			continue
 		}
@@ -56,7 +56,7 @@ func (c *Conn) take(line []byte) {
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
 		if m.ID == 0 {
-			c.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
+			c.noise.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
 				"Standard output belongs to the protocol: print to standard error instead")
 			return
 		}
@@ -73,10 +73,10 @@ func (c *Conn) take(line []byte) {
 	case a.Notice == NoticeQueued && a.ID == 0 && a.Session != "":
 		c.o.Queued(c.o.Mask.Text(a.Session))
 	case a.Notice != "":
-		c.stray("notice", line, fmt.Sprintf("the guest sent an invalid notice: a notice is "+
+		c.noise.stray("notice", line, fmt.Sprintf("the guest sent an invalid notice: a notice is "+
 			`{"notice":%q,"session":...} or has %q instead, without an id`, NoticeLost, NoticeQueued))
 	case a.ID == 0:
-		c.stray("text", line, "the guest wrote an object without an id, which answers nothing. "+
+		c.noise.stray("text", line, "the guest wrote an object without an id, which answers nothing. "+
 			"An answer repeats its request's id; logs go to standard error")
 	default:
 		c.settle(a.ID, line, ruleBroken(a), a)
@@ -115,18 +115,18 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 	case late:
 		return
 	case !waits:
-		c.stray("id", line, fmt.Sprintf("the guest answered request %d, which no call waits for: it was never sent, "+
+		c.noise.stray("id", line, fmt.Sprintf("the guest answered request %d, which no call waits for: it was never sent, "+
 			"or answered before. Answer each request once, with its own id", id))
 		return
 	case broken != "":
-		c.stray("answer", line, broken)
-		a = Answer{ID: id, Unknown: broken + ": " + quoted(c.maskedLine(line))}
+		c.noise.stray("answer", line, broken)
+		a = Answer{ID: id, Unknown: broken + ": " + quoted(c.noise.masked(line))}
 	case a.Until != nil && *a.Until < 0:
 		// The outcome stays: an allowance for drift can exceed a short lease.
-		c.stray("until", line, fmt.Sprintf("the guest reports a lease that ended %v before it read the request; until_ns is relative: "+
+		c.noise.stray("until", line, fmt.Sprintf("the guest reports a lease that ended %v before it read the request; until_ns is relative: "+
 			"it counts from the moment when the guest has read the request", -time.Duration(*a.Until)))
 	case a.Until != nil && p.asked > 0 && time.Duration(*a.Until) > p.asked+p.wait+untilBeyond:
-		c.stray("until", line, fmt.Sprintf("the guest reports a lease of %.0f s for a request of %v s; until_ns is relative: "+
+		c.noise.stray("until", line, fmt.Sprintf("the guest reports a lease of %.0f s for a request of %v s; until_ns is relative: "+
 			"it counts from the moment when the guest has read the request", time.Duration(*a.Until).Seconds(), p.asked.Seconds()))
 	}
 	p.answer <- a
@@ -136,14 +136,14 @@ func (c *Conn) settle(id int64, line []byte, broken string, a Answer) {
 func (c *Conn) takeHello(line []byte) {
 	select {
 	case <-c.helloed:
-		c.stray("hello", line, "the guest sent two hellos; only the first counts")
+		c.noise.stray("hello", line, "the guest sent two hellos; only the first counts")
 		return
 	default:
 	}
-	h, err := readHello(line, func(line []byte) string { return quoted(c.maskedLine(line)) })
+	h, err := readHello(line, func(line []byte) string { return quoted(c.noise.masked(line)) })
 	switch {
 	case errors.Is(err, errNoHello):
-		c.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
+		c.noise.stray("text", line, "the guest wrote a line that is not part of the protocol. "+
 			"Standard output belongs to the protocol: print to standard error instead")
 		return
 	case err != nil:
@@ -209,26 +209,6 @@ func plain(err error) string {
 	}
 	return fmt.Sprintf("%s takes %s, not this %s", strings.TrimPrefix(wrong.Field, "Answer."), takes, wrong.Value)
 }
-
-// stray counts and logs a line that is not part of the protocol, and warns about the first of each kind.
-func (c *Conn) stray(kind string, line []byte, advice string) {
-	c.mu.Lock()
-	line = c.maskedLine(line)
-	text, warning := clip(line), c.o.Mask.Text(advice)+": "+quoted(line)
-	if c.noise.Lines++; c.noise.Lines == 1 {
-		c.noise.First, c.noise.Advice = text, warning
-	}
-	first := !c.warned[kind]
-	c.warned[kind] = true
-	c.mu.Unlock()
-	c.o.Noise(text)
-	if first {
-		c.o.Warn(warning)
-	}
-}
-
-// maskedLine masks a line before it is shortened, which might leave the beginning of a secret.
-func (c *Conn) maskedLine(line []byte) []byte { return []byte(c.o.Mask.Text(string(line))) }
 
 func quoted(line []byte) string { return fmt.Sprintf("%q", clip(line)) }
 

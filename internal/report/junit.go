@@ -118,13 +118,20 @@ func (s *Suite) Add(c Case) {
 
 func junitOf(r *Result, l *Lock) Case {
 	c := Case{Name: l.Lock, Class: "lockbench." + r.Scenario}
+	notes := ""
+	if l.Wrong {
+		notes = l.Title() + "\n"
+	}
+	for _, note := range l.Notes {
+		notes += note + "\n"
+	}
 	told := strings.Join(l.Counterexample.Text(), "\n")
 	if told != "" {
 		told = "\n" + told + "\n"
 	}
 	switch {
 	case l.Error != "":
-		c.Error = &CaseMessage{Message: "the harness failed: " + OneLine(l.Error), Type: "harness", Text: l.notes()}
+		c.Error = &CaseMessage{Message: "the harness failed: " + OneLine(l.Error), Type: "harness", Text: notes}
 	case l.untested():
 		c.Error = &CaseMessage{Message: "not tested: " + OneLine(l.Unsupported), Type: "unsupported"}
 	case l.Unsupported != "":
@@ -135,28 +142,16 @@ func junitOf(r *Result, l *Lock) Case {
 		if also := l.also(); also != "" {
 			c.SystemOut += also + "\n"
 		}
-		c.SystemOut += l.notes()
+		c.SystemOut += notes
 	case l.Verdict == checker.Unknown:
 		c.Error = &CaseMessage{Message: "undecided: " + cmp.Or(OneLine(l.Why), "no reason given"), Type: l.Verdict.String(),
-			Text: "expected " + cmp.Or(l.Expected, "valid") + "\n" + l.notes()}
+			Text: "expected " + cmp.Or(l.Expected, "valid") + "\n" + notes}
 	default:
-		text := told + l.notes()
+		text := told + notes
 		if r.Again != "" {
 			text += "\nAgain: " + r.Again + "\n"
 		}
 		c.Failure = &CaseMessage{Message: l.unexpected(), Type: l.Found(), Text: text}
 	}
 	return c
-}
-
-// notes are the notes of the lock, one a line.
-func (l *Lock) notes() string {
-	var b strings.Builder
-	if l.Wrong {
-		b.WriteString(l.Title() + "\n")
-	}
-	for _, note := range l.Notes {
-		b.WriteString(note + "\n")
-	}
-	return b.String()
 }

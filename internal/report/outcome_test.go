@@ -35,8 +35,8 @@ func TestOutcome(t *testing.T) {
 	} {
 		l := test.lock
 		seen[l.Outcome()] = true
-		if l.Word() != test.word || l.Outcome().Look().Color != test.color || l.Shown() != test.shown || l.ExitCode() != test.exit || l.MarkText() != test.mark {
-			t.Errorf("%s: %s, colour %s, %s, exit code %d, mark %s", name, l.Word(), l.Outcome().Look().Color, l.Shown(), l.ExitCode(), l.MarkText())
+		if l.Outcome().Look().Word != test.word || l.Outcome().Look().Color != test.color || l.Shown() != test.shown || l.ExitCode() != test.exit || l.MarkText() != test.mark {
+			t.Errorf("%s: %s, colour %s, %s, exit code %d, mark %s", name, l.Outcome().Look().Word, l.Outcome().Look().Color, l.Shown(), l.ExitCode(), l.MarkText())
 		}
 	}
 	for _, o := range Outcomes() {

@@ -213,7 +213,7 @@ func (l *Lock) Found() string {
 // Shown is what was found, or the word for a lock without a verdict.
 func (l *Lock) Shown() string {
 	if !l.judged() {
-		return l.Word()
+		return l.Outcome().Look().Word
 	}
 	return l.Found()
 }

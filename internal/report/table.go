@@ -23,9 +23,9 @@ var Columns = []Column{
 	{"SERVERS", false, func(l *Lock) string { return OneLine(l.servers()) }},
 	{VerdictTitle, false, func(l *Lock) string {
 		if class := l.ShownClass(); class != "" { // the padding aligns the classes
-			return pad(l.Word(), len("violated")) + "  " + class
+			return pad(l.Outcome().Look().Word, len("violated")) + "  " + class
 		}
-		return l.Word()
+		return l.Outcome().Look().Word
 	}},
 	figure("EPISODES", func(l *Lock) string { return fmt.Sprintf("%d of %d", l.ViolatingEpisodes, l.Telling()) }),
 	figure("LOST", func(l *Lock) string { return Count(l.LostUpdates) }),
@@ -71,9 +71,6 @@ func (l *Lock) servers() string {
 	}
 	return string(l.Topology)
 }
-
-// Word is the verdict, or failed or unsupported if there is none.
-func (l *Lock) Word() string { return l.Outcome().Look().Word }
 
 // ShownClass is the class of the verdict, or the rule of the first finding if no finding has a class. It is empty if there is
 // no verdict.

@@ -36,26 +36,11 @@ type crew struct {
 	unknown   func() // called after an acquire with unknown outcome
 	longHold  *longHold
 
-	mu       sync.Mutex
+	roster
 	wg       sync.WaitGroup
-	members  map[int]*member
-	holders  []workloads.Moment
-	waiters  map[int]bool
-	first    []int       // the clients of the start
-	releases map[int]int // of each client
-	last     int         // the highest client number so far
+	last     int // the highest client number so far
 	warned   bool
 	replaced int
-}
-
-// member is an open client.
-type member struct {
-	id      int
-	client  world.Client
-	stopped chan struct{} // closed when it is resumed; nil while it runs
-	dead    bool
-	killed  bool
-	closing bool
 }
 
 var (
@@ -65,9 +50,8 @@ var (
 
 // start opens n clients concurrently and runs them until ctx ends.
 func (c *crew) start(ctx context.Context, n int) error {
-	c.members, c.waiters, c.releases = make(map[int]*member), make(map[int]bool), make(map[int]int)
 	ids := c.reduction.clients(n)
-	c.first = ids
+	c.roster.begin(ids)
 	opened := make([]*member, len(ids))
 	errs := make([]error, len(ids))
 	var wg sync.WaitGroup
@@ -203,8 +187,7 @@ func (c *crew) dismiss(m *member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.members, m.id)
-	delete(c.waiters, m.id)
-	c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Client == m.id })
+	c.forget(m.id)
 }
 
 // bury records the unexpected end of a client. Faults that kill clients call it before the kill, because afterwards the
@@ -217,8 +200,7 @@ func (c *crew) bury(m *member) {
 	}
 	m.dead = true
 	c.recorder.Record(history.Event{Process: history.Process(m.id), Client: int32(m.id), Type: history.Info, F: history.Died})
-	c.holders = slices.DeleteFunc(c.holders, func(h workloads.Moment) bool { return h.Client == m.id })
-	delete(c.waiters, m.id)
+	c.forget(m.id)
 }
 
 func (c *crew) replace(ctx context.Context) (*member, error) {
@@ -235,55 +217,6 @@ func (c *crew) replace(ctx context.Context) (*member, error) {
 
 // stop waits until every client has released its locks and is closed. The context of start must have ended.
 func (c *crew) stop() { c.wg.Wait() }
-
-func (c *crew) get(id int) *member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.members[id]
-}
-
-// Clients returns the numbers of the open clients.
-func (c *crew) Clients() []int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ids := make([]int, 0, len(c.members))
-	for id, m := range c.members {
-		if !m.dead {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// served reports whether each client of the start that still lives has released the lock n times.
-func (c *crew) served(n int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !slices.ContainsFunc(c.first, func(id int) bool {
-		m := c.members[id]
-		return m != nil && !m.dead && c.releases[id] < n
-	})
-}
-
-// Holders returns the current holds, oldest first.
-func (c *crew) Holders() []workloads.Moment {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.holders)
-}
-
-// Waiters returns the clients whose last attempt was refused or is waiting.
-func (c *crew) Waiters() []int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ids := make([]int, 0, len(c.waiters))
-	for id := range c.waiters {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
 
 // Keys returns the names of the locks that clients use.
 func (c *crew) Keys() []string { return c.subject.keys }
@@ -388,11 +321,6 @@ func (c *crew) HoldsOn(session string) bool {
 	}
 	paceOf(c.cluster).settle("holds-on/" + session) // others are answered in instants of their own
 	return c.longHold.goesOn(session)
-}
-
-// holds reports whether a session holds a lock and has not begun to release it.
-func (c *crew) holds(session string) bool {
-	return slices.ContainsFunc(c.Holders(), func(m workloads.Moment) bool { return m.Session == session && m.Event != workloads.Releasing })
 }
 
 // Overdue kills a client that has not answered within the limit.

@@ -39,7 +39,7 @@ type Lock struct {
 // draw makes the part of a lock. soFar says that the history is still being written.
 func draw(l *report.Lock, h *history.History, barsMax int, soFar bool) Lock {
 	v := Lock{
-		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Outcome().Look().Color, Word: l.Word(), Class: l.Class.String(),
+		ID: Anchor(l.Lock), Name: l.Title(), Key: l.Outcome().Look().Color, Word: l.Outcome().Look().Word, Class: l.Class.String(),
 		Control: l.Control(), Folded: l.Calm() || l.Unsupported != "",
 		Sentence: sentence(l), Remark: l.Remark(), Notes: l.Notes, Checks: checksOf(l),
 	}

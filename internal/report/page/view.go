@@ -70,7 +70,7 @@ func newTable(r *report.Result, columns []report.Column) table {
 		for _, c := range columns {
 			text, more := c.Cell(l), ""
 			if c.Title == report.VerdictTitle {
-				text, more = l.Word(), l.ShownClass()
+				text, more = l.Outcome().Look().Word, l.ShownClass()
 			}
 			row.Cells = append(row.Cells, cell{text, more, c.Right})
 		}

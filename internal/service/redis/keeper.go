@@ -13,36 +13,43 @@ import (
 // keysMax bounds how many keys of a server are read. The keys of a run are few.
 const keysMax = 1000
 
-// ttlAt returns a function that returns the remaining lifetime of a key on its master.
-func (g *nodes) ttlAt(leaderOf leaderOf) func(context.Context, string) (time.Duration, string, error) {
-	return func(ctx context.Context, key string) (time.Duration, string, error) {
-		node, err := leaderOf(ctx, key)
-		if err != nil {
-			return 0, "", err
-		}
-		ttl, err := g.ttl(ctx, node, g.prefix+key)
-		return ttl, node, err
+// leaderOf returns the master that has a key.
+type leaderOf func(ctx context.Context, key string) (string, error)
+
+// keeper reads which keys the masters keep, and for how long.
+type keeper struct {
+	*nodes
+	leaderOf leaderOf
+}
+
+// ttl returns the remaining lifetime of a key on its master, and the name of the master.
+func (k keeper) ttl(ctx context.Context, key string) (time.Duration, string, error) {
+	node, err := k.leaderOf(ctx, key)
+	if err != nil {
+		return 0, "", err
 	}
+	ttl, err := k.ttlOn(ctx, node, k.prefix+key)
+	return ttl, node, err
 }
 
 // kept returns the keys on the masters with their remaining lifetimes. If several masters have a key, it returns
 // the longest.
-func (g *nodes) kept(ctx context.Context) (map[string]time.Duration, error) {
+func (k keeper) kept(ctx context.Context) (map[string]time.Duration, error) {
 	kept := map[string]time.Duration{}
-	for _, node := range g.Leaders(ctx) {
-		keys, err := g.keys(ctx, node)
+	for _, node := range k.Leaders(ctx) {
+		keys, err := k.keys(ctx, node)
 		if err != nil {
 			return nil, err
 		}
 		for _, key := range keys {
-			ttl, err := g.ttl(ctx, node, key)
+			ttl, err := k.ttlOn(ctx, node, key)
 			if err != nil {
 				return nil, err
 			}
 			if ttl == service.Gone {
 				continue
 			}
-			name := strings.Replace(key, g.prefix, "", 1)
+			name := strings.Replace(key, k.prefix, "", 1)
 			if before, ok := kept[name]; !ok || ttl == service.Forever || before != service.Forever && ttl > before {
 				kept[name] = ttl
 			}
@@ -52,17 +59,17 @@ func (g *nodes) kept(ctx context.Context) (map[string]time.Duration, error) {
 }
 
 // keys returns the keys of a server: those under the prefix, or all if there is none.
-func (g *nodes) keys(ctx context.Context, node string) ([]string, error) {
-	if g.prefix != "" {
-		return g.scan(ctx, node, g.prefix, keysMax)
+func (k keeper) keys(ctx context.Context, node string) ([]string, error) {
+	if k.prefix != "" {
+		return k.scan(ctx, node, k.prefix, keysMax)
 	}
-	reply, err := g.ask(ctx, node, "KEYS", "*")
+	reply, err := k.ask(ctx, node, "KEYS", "*")
 	keys := texts(reply)
 	return keys[:min(len(keys), keysMax)], err
 }
 
-func (g *nodes) ttl(ctx context.Context, node, key string) (time.Duration, error) {
-	reply, err := g.ask(ctx, node, "PTTL", key)
+func (k keeper) ttlOn(ctx context.Context, node, key string) (time.Duration, error) {
+	reply, err := k.ask(ctx, node, "PTTL", key)
 	if err != nil {
 		return 0, err
 	}

@@ -63,9 +63,6 @@ func Controlled(t service.Topology, h service.Host, ask func(node string, comman
 	return servers
 }
 
-// leaderOf returns the master that has a key.
-type leaderOf func(ctx context.Context, key string) (string, error)
-
 // Abilities returns what servers without replicas can do.
 func (g *nodes) Abilities() service.Abilities {
 	return g.abilities(func(ctx context.Context, _ string) (string, error) { return g.Leader(ctx) })
@@ -73,8 +70,9 @@ func (g *nodes) Abilities() service.Abilities {
 
 // abilities returns what all servers can do.
 func (g *nodes) abilities(leaderOf leaderOf) service.Abilities {
+	keeper := keeper{g, leaderOf}
 	return service.Abilities{
-		LeaderOf: leaderOf, Offsets: g.offsets, Nudge: g.nudge, TTL: g.ttlAt(leaderOf), Kept: g.kept,
+		LeaderOf: leaderOf, Offsets: g.offsets, Nudge: g.nudge, TTL: keeper.ttl, Kept: keeper.kept,
 		ClockOffset: g.clockOffset, Identity: g.identity, Orders: orders(g),
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 
-	"lockbench/internal/service"
 	"lockbench/internal/world/shim"
 )
 
@@ -23,31 +22,29 @@ const (
 
 // clock is a server's clock, a file in its container, and the number of its changes.
 type clock struct {
+	// library shifts the clock of the server; empty: the server has the machine's clock. The library is built for this
+	// machine's C library, which images of this machine's programs have, too. A server of another image that cannot load it
+	// uses the machine's clock, and the probe of the fault fails.
+	library string
+
 	mu      sync.Mutex
 	changes int64
 }
 
-// clocked reports whether a server is started with a shiftable clock. The library is built for this machine's C
-// library, which images of this machine's programs have, too. A server of another image that cannot load it uses the
-// machine's clock, and the probe of the fault fails.
-func (n *node) clocked() bool {
-	return n.backend.cluster.Machines.Preload != "" && n.Role == service.Data
-}
-
-// clockFiles are the files of such a server in its container.
-func (n *node) clockFiles() []testcontainers.ContainerFile {
-	if !n.clocked() {
+// files are the files of a clock in the container.
+func (c *clock) files() []testcontainers.ContainerFile {
+	if c.library == "" {
 		return nil
 	}
 	return []testcontainers.ContainerFile{
-		{HostFilePath: n.backend.cluster.Machines.Preload, ContainerFilePath: clockLibrary, FileMode: 0o644},
+		{HostFilePath: c.library, ContainerFilePath: clockLibrary, FileMode: 0o644},
 		{Reader: bytes.NewReader(make([]byte, shim.FileSize)), ContainerFilePath: clockFile, FileMode: 0o644},
 	}
 }
 
-// clockEnv returns the environment of such a server, quoted for a shell.
-func (n *node) clockEnv() string {
-	if !n.clocked() {
+// env returns the environment of a server with the clock, quoted for a shell.
+func (c *clock) env() string {
+	if c.library == "" {
 		return ""
 	}
 	return strings.Join(shim.Env(clockLibrary, clockFile), " ") + " "

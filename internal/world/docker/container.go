@@ -55,7 +55,7 @@ func (n *node) create(ctx context.Context) (err error) {
 		Cmd:          []string{"-c", machineScript},
 		ExposedPorts: []string{published.String()},
 		Name:         fmt.Sprintf("lockbench-%s-%s", b.owner.name, n.Name),
-		Files:        n.clockFiles(),
+		Files:        n.clock.files(),
 		ConfigModifier: func(config *container.Config) {
 			// Only our labels: the labels of the library tell the reaper of another program in the same
 			// session, such as other tests, to remove this container.

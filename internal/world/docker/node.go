@@ -53,6 +53,9 @@ func (b *backend) addNode(n service.Node, k int) (err error) {
 	if b.cluster.Spec.Unsynced {
 		node.data = diskDir + "/data"
 	}
+	if n.Role == service.Data {
+		node.clock.library = b.cluster.Machines.Preload
+	}
 	if node.log, err = process.OpenLog(b.cluster.Spec.LogDir, n.Name); err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (n *node) Launch(ctx context.Context, p service.Program, keepData bool) err
 	script += "cd " + n.data + "\n"
 	// It writes to the container's log, and becomes a child of the container's first process when the shell ends
 	// after printing the PID.
-	script += n.clockEnv() + as + quoted(n.backend.command(p.Args))
+	script += n.clock.env() + as + quoted(n.backend.command(p.Args))
 	script += " >>/proc/1/fd/1 2>&1 &\necho $!"
 	out, err := n.run(ctx, script)
 	if err != nil {
