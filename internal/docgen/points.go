@@ -22,17 +22,30 @@ type points struct {
 	Happened, Episodes    int
 }
 
-// takePoints replaces the file by the points of the runs below a folder.
-func takePoints(folder string) error {
-	all, err := collectPoints(folder)
+// addPoints puts the points of the runs below a folder into the file, each in the place of an earlier one.
+func addPoints(folder string) error {
+	all, err := readTable[points](pointsFile)
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
+	found, err := collectPoints(folder)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
 		return noResults(folder)
 	}
+	for _, p := range found {
+		all = slices.DeleteFunc(all, func(old points) bool { return old.place() == p.place() })
+	}
+	all = append(all, found...)
+	slices.SortFunc(all, func(a, b points) int {
+		return cmp.Or(strings.Compare(a.World, b.World), strings.Compare(a.Scenario, b.Scenario), strings.Compare(a.Lock, b.Lock))
+	})
 	return writeTable(pointsFile, all)
 }
+
+func (p points) place() place { return place{p.World, p.Scenario, p.Lock} }
 
 // collectPoints adds up the episodes of the runs below a folder. Controls and n/a locks are left out.
 func collectPoints(folder string) ([]points, error) {
@@ -58,9 +71,6 @@ func collectPoints(folder string) ([]points, error) {
 	for _, p := range at {
 		all = append(all, *p)
 	}
-	slices.SortFunc(all, func(a, b points) int {
-		return cmp.Or(strings.Compare(a.World, b.World), strings.Compare(a.Scenario, b.Scenario), strings.Compare(a.Lock, b.Lock))
-	})
 	return all, nil
 }
 
