@@ -76,22 +76,12 @@ func TestExternalServices(t *testing.T) {
 	}
 }
 
-// refused checks that doctor refuses servers and prints the reasons.
-func refused(t *testing.T, servers string, want ...string) {
+// refused checks that doctor refuses servers and prints the reasons. Login is a variable for the password.
+func refused(t *testing.T, login, servers string, want ...string) {
 	t.Helper()
-	refusedWith(t, "", servers, want...)
-}
-
-func refusedWith(t *testing.T, env, servers string, want ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "doctor", "--servers", servers)
-	cmd.Env = append(os.Environ(), env)
-	said, _ := cmd.CombinedOutput()
-	for _, text := range append(want, "nothing was changed there") {
-		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(said), text) {
-			t.Errorf("doctor ends with %d, want 3 and %q:\n%s", code, text, said)
-		}
-	}
+	name, value, _ := strings.Cut(login, "=")
+	t.Setenv(name, value)
+	sitetest.Refused(t, trialtest.Program(t), []string{servers}, want...)
 }
 
 // Clients log in with a password over TLS. lockbench removes only what the run created.
@@ -142,10 +132,10 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	url := "postgres://app@" + site.Hosts() + "/shop"
 	env := "LOCKBENCH_POSTGRES_PASSWORD="
 	t.Setenv("PGPASSWORD", secret) // the server is not on this machine's .pgpass
-	refusedWith(t, env+"wrong", url, "it refuses the login", "password authentication failed", "LOCKBENCH_POSTGRES_PASSWORD")
-	refusedWith(t, env+secret, url, `GRANT CREATE ON DATABASE "shop" TO "app"`)
+	refused(t, env+"wrong", url, "it refuses the login", "password authentication failed", "LOCKBENCH_POSTGRES_PASSWORD")
+	refused(t, env+secret, url, `GRANT CREATE ON DATABASE "shop" TO "app"`)
 	do("GRANT CREATE ON DATABASE shop TO app")
-	refusedWith(t, env+secret, "postgres://app@"+site.Hosts()+"/nowhere", `database "nowhere" does not exist`)
+	refused(t, env+secret, "postgres://app@"+site.Hosts()+"/nowhere", `database "nowhere" does not exist`)
 	secured := securePostgres(t, hba, do)
 	secure := strings.Replace(url, "://", "+tls://", 1)
 	lockbench := func(words ...string) error {
@@ -161,17 +151,12 @@ func postgresApart(t *testing.T, site *sitetest.Site) {
 	if err := lockbench("run", "steady", "--locks", "no-lock,pg-row", "--episodes", "1", "--seed", "42", "--out", out); err != nil {
 		t.Error(err)
 	}
-	checkAbsent(t, out, secret)
-	refusedWith(t, env+secret, secure, "--tls-name")
+	sitetest.Absent(t, out, secret)
+	refused(t, env+secret, secure, "--tls-name")
 	do(`CREATE SCHEMA "lockbench:7:"`)
-	refused(t, "postgres://"+site.Hosts(), `"lockbench:7:"`, "DROP SCHEMA")
+	refused(t, env, "postgres://"+site.Hosts(), `"lockbench:7:"`, "DROP SCHEMA")
 	url = "postgres://" + site.Hosts()
-	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("removed %d schemas of another run (%v)", n, err)
-	}
-	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d schemas were removed (%v), want 1", n, err)
-	}
+	site.Clears(t, url, 1)
 }
 
 func await(t *testing.T, try func() error) {
@@ -217,8 +202,8 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 	do := mariadbAsks(t, site)
 	do("CREATE USER app IDENTIFIED BY '" + secret + "'")
 	url, env := "mysql://app@"+site.Hosts(), "LOCKBENCH_MARIADB_PASSWORD="
-	refusedWith(t, env+"wrong", url, "it refuses the login", "Access denied for user 'app'", "LOCKBENCH_MARIADB_PASSWORD")
-	refusedWith(t, env+secret, url, "the user app may make no database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
+	refused(t, env+"wrong", url, "it refuses the login", "Access denied for user 'app'", "LOCKBENCH_MARIADB_PASSWORD")
+	refused(t, env+secret, url, "the user app may make no database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
 	do("GRANT ALL ON `lockbench:%`.* TO `app`@`%`") // the hint in the error above
 	out := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", "steady", "--servers", url, "--locks", "no-lock,mysql-row,mysql-for-update", "--episodes", "1", "--seed", "42", "--out", out)
@@ -226,20 +211,15 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v, want exit code 0:\n%s", err, said)
 	}
-	checkAbsent(t, out, secret)
+	sitetest.Absent(t, out, secret)
 	do("SET GLOBAL read_only = 1")
-	refusedWith(t, env+secret, url, "it is read-only, as replicas are: name the primary")
+	refused(t, env+secret, url, "it is read-only, as replicas are: name the primary")
 	do("SET GLOBAL read_only = 0", "CREATE DATABASE `lockbench:7:`", "CREATE DATABASE lockbench")
 	root := "mysql://" + site.Hosts()
-	refused(t, root, `"lockbench:7:"`, "DROP DATABASE")
-	if n, err := site.External(t, root, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("removed %d databases of another run (%v)", n, err)
-	}
-	if n, err := site.External(t, root, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d databases were removed (%v), want 1", n, err)
-	}
+	refused(t, env, root, `"lockbench:7:"`, "DROP DATABASE")
+	site.Clears(t, root, 1)
 	do("USE lockbench") // the owner's database
-	refused(t, "mysqls://"+site.Hosts(), "it does not support TLS, which the URL asks for")
+	refused(t, env, "mysqls://"+site.Hosts(), "it does not support TLS, which the URL asks for")
 	secureMariaDB(t)
 }
 
@@ -322,18 +302,14 @@ func secureMariaDB(t *testing.T) {
 		{url, slices.Concat(ca, name), "Access denied"}, // without a certificate
 		{strings.Replace(url, "mysqls", "mysql", 1), nil, "Access denied"},
 	} {
-		cmd := exec.CommandContext(t.Context(), trialtest.Program(t), append([]string{"doctor", "--servers", on.url}, on.flags...)...)
-		said, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(said), on.want) {
-			t.Errorf("%s %v: doctor ends with %d, want 3 and %q:\n%s", on.url, on.flags, code, on.want, said)
-		}
+		sitetest.Refused(t, trialtest.Program(t), append([]string{on.url}, on.flags...), on.want)
 	}
 	out := t.TempDir()
 	args := slices.Concat([]string{"run", "steady", "--servers", url, "--locks", "no-lock,mysql-row", "--episodes", "1", "--seed", "42", "--out", out}, ca, name, cert)
 	if said, err := exec.CommandContext(t.Context(), trialtest.Program(t), args...).CombinedOutput(); err != nil {
 		t.Errorf("over TLS: %v, want exit code 0:\n%s", err, said)
 	}
-	checkAbsent(t, out, secret)
+	sitetest.Absent(t, out, secret)
 }
 
 // lockbench distinguishes the owner's nodes from those of a run and leaves them alone wherever they are.
@@ -349,13 +325,8 @@ func zookeeperApart(t *testing.T, site *sitetest.Site) {
 		}
 	}
 	url := "zookeeper://" + site.Hosts()
-	refused(t, url, `"/apps/of-lockbench:7:a"`, "zkCli.sh")
-	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("removed %d nodes of another run (%v)", n, err)
-	}
-	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 2 || err != nil {
-		t.Errorf("%d nodes were removed (%v), want 2", n, err)
-	}
+	sitetest.Refused(t, trialtest.Program(t), []string{url}, `"/apps/of-lockbench:7:a"`, "zkCli.sh")
+	site.Clears(t, url, 2)
 	if kids, _, err := c.Children("/apps"); err != nil || !slices.Equal(kids, []string{"lockbench"}) {
 		t.Errorf("the owner's nodes are %q (%v)", kids, err)
 	}

@@ -4,7 +4,6 @@ package run
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +68,7 @@ func TestScenariosOnExternalServers(t *testing.T) {
 						}
 					}
 					if on.secret != "" {
-						checkAbsent(t, out, on.secret)
+						sitetest.Absent(t, out, on.secret)
 					}
 					keep()
 				})
@@ -184,26 +183,6 @@ func keptKeys(t *testing.T, site *redistest.Site) func() {
 		if looked == 0 {
 			t.Error("no master was checked")
 		}
-	}
-}
-
-// checkAbsent checks that no file of a folder contains a text.
-func checkAbsent(t *testing.T, folder, secret string) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		files++
-		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), secret) {
-			t.Errorf("%s contains the password", path)
-		}
-		return err
-	})
-	if err != nil || files < 10 {
-		t.Errorf("checked %d files: %v", files, err)
 	}
 }
 

@@ -46,7 +46,7 @@ func mongoApart(t *testing.T, lockbench, more string) {
 	if !slices.Contains(asked, "findAndModify at db-2.test:27017") || slices.Contains(asked, "findAndModify at db-1.test:27017") {
 		t.Errorf("clients ask %q", slices.Compact(asked))
 	}
-	said, code := doctor(t, lockbench, "--servers", set.url)
+	said, code := sitetest.Doctor(t, lockbench, set.url)
 	for _, want := range []string{"mongo replica set of 3", ", leads)", "which is not MongoDB"} {
 		if code != 0 || strings.Count(said, want) != 1 {
 			t.Errorf("doctor ends with %d, want 0 and once %q:\n%s", code, want, said)
@@ -70,17 +70,8 @@ func mongoTheirs(t *testing.T, site *sitetest.Site, url, lockbench string) {
 			t.Fatal(err)
 		}
 	}
-	said, code := doctor(t, lockbench, "--servers", url)
-	for _, want := range []string{`"lockbench:70:a"`, "db.locks.deleteMany", "nothing was changed there"} {
-		if code != 3 || !strings.Contains(said, want) {
-			t.Errorf("with documents of another run doctor ends with %d, want 3 and %q:\n%s", code, want, said)
-		}
-	}
-	for prefix, want := range map[string]int{"lockbench:8:": 0, "lockbench:7:": 2} {
-		if n, err := site.External(t, url, prefix).Clear(t.Context()); n != want || err != nil {
-			t.Errorf("of %s %d documents were removed (%v), want %d", prefix, n, err, want)
-		}
-	}
+	sitetest.Refused(t, lockbench, []string{url}, `"lockbench:70:a"`, "db.locks.deleteMany")
+	site.Clears(t, url, 2)
 	if n, err := documents.CountDocuments(t.Context(), bson.D{}); n != 3 || err != nil {
 		t.Errorf("%d documents are left (%v), want 3", n, err)
 	}

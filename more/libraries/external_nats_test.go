@@ -5,7 +5,6 @@ package libraries
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"lockbench/internal/service"
 	"lockbench/internal/testing/redistest"
 	"lockbench/internal/testing/sitetest"
 	"lockbench/internal/world/process"
@@ -26,25 +24,20 @@ import (
 // With and without a user, keys of others stay unchanged.
 func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
 	url := "nats://" + site.Hosts()
-	refused := func(words []string, want ...string) {
+	refused := func(servers string, want ...string) {
 		t.Helper()
-		said, code := doctor(t, lockbench, words...)
-		for _, text := range append(want, "nothing was changed there") {
-			if code != 3 || !strings.Contains(said, text) {
-				t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, text, said)
-			}
-		}
+		sitetest.Refused(t, lockbench, []string{servers}, want...)
 	}
-	refused([]string{"--servers", "nats://" + site.Addrs["nats-1"]}, `one server of the cluster "lockbench"`, "name all")
-	said, code := doctor(t, lockbench, "--servers", url)
+	refused("nats://"+site.Addrs["nats-1"], `one server of the cluster "lockbench"`, "name all")
+	said, code := sitetest.Doctor(t, lockbench, url)
 	if code != 0 || !strings.Contains(said, "nats quorum of 3") {
 		t.Errorf("doctor ends with %d:\n%s", code, said)
 	}
 	user := "nats://clients@" + site.Hosts()
 	t.Setenv("LOCKBENCH_NATS_PASSWORD", "wrong-s3cr3t")
-	refused([]string{"--servers", user}, "it refuses the login: Authorization Violation", "LOCKBENCH_NATS_PASSWORD")
+	refused(user, "it refuses the login: Authorization Violation", "LOCKBENCH_NATS_PASSWORD")
 	t.Setenv("LOCKBENCH_NATS_PASSWORD", "operators")
-	refused([]string{"--servers", "nats://operators@" + site.Hosts()}, "JetStream not enabled for account")
+	refused("nats://operators@"+site.Hosts(), "JetStream not enabled for account")
 	t.Setenv("LOCKBENCH_NATS_PASSWORD", "clients")
 	if out, err := runs(t, lockbench, "run", "steady", "--locks", "no-lock,nats-kv", "--episodes", "1", "--servers", user); err != nil {
 		t.Errorf("with a user: %v, want exit code 0:\n%s", err, out)
@@ -65,13 +58,8 @@ func natsApart(t *testing.T, site *sitetest.Site, lockbench string) {
 			t.Fatal(err)
 		}
 	}
-	refused([]string{"--servers", url}, `"lockbench-7-locks"`, "nats kv del")
-	if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-		t.Errorf("of another run %d buckets were removed (%v)", n, err)
-	}
-	if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
-		t.Errorf("%d buckets were removed (%v), want 1", n, err)
-	}
+	refused(url, `"lockbench-7-locks"`, "nats kv del")
+	site.Clears(t, url, 1)
 	var left []string
 	for name := range js.KeyValueStoreNames(t.Context()).Name() {
 		left = append(left, name)
@@ -110,45 +98,18 @@ func secureNATS(t *testing.T, lockbench, more string) {
 			t.Error(err)
 		}
 	})
-	flags := []string{"--servers", "natss://" + addr, "--tls-ca", certs.CA, "--tls-name", redistest.CertName}
+	flags := []string{"natss://" + addr, "--tls-ca", certs.CA, "--tls-name", redistest.CertName}
 	known := append(slices.Clone(flags), "--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key)
 	t.Setenv("LOCKBENCH_NATS_PASSWORD", token)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err = service.Poll(ctx, func() error {
-		if said, code := doctor(t, lockbench, known...); code != 0 {
-			return fmt.Errorf("doctor ends with %d: %s", code, said)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, words := range map[string][]string{"--tls-cert": flags, "natss://": {"--servers", "nats://" + addr}} {
-		if said, code := doctor(t, lockbench, words...); code != 3 || !strings.Contains(said, want) {
-			t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, want, said)
-		}
-	}
+	sitetest.Accepted(t, lockbench, known...)
+	sitetest.Refused(t, lockbench, flags, "--tls-cert")
+	sitetest.Refused(t, lockbench, []string{"nats://" + addr}, "natss://")
 	for _, words := range [][]string{{"run", "steady", "--locks", "no-lock,nats-kv,nats-kv/expiry=key", "--episodes", "1", "--out", filepath.Join(dir, "out")}, {"run", "steady", "--locks", "no-lock,nats-kv", "--episodes", "1", "--fault", "bandwidth: clients -> master, for: 1s, rate: 2kB/s"}} {
-		if out, err := runs(t, lockbench, append(words, known...)...); err != nil {
+		if out, err := runs(t, lockbench, slices.Concat(words, []string{"--servers"}, known)...); err != nil {
 			t.Errorf("%q: %v\n%s", words, err, out)
 		}
 	}
-	err = filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if strings.Contains(string(text), token) {
-			t.Errorf("the token is in %s", path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	sitetest.Absent(t, filepath.Join(dir, "out"), token)
 	t.Setenv("LOCKBENCH_NATS_PASSWORD", "wrong")
-	if said, code := doctor(t, lockbench, known...); code != 3 || !strings.Contains(said, "it refuses the login: Authorization Violation") {
-		t.Errorf("with a wrong token doctor ends with %d, want 3:\n%s", code, said)
-	}
+	sitetest.Refused(t, lockbench, known, "it refuses the login: Authorization Violation")
 }

@@ -4,9 +4,7 @@ package libraries
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"lockbench/internal/service"
 	"lockbench/internal/service/etcd"
 	"lockbench/internal/service/nats"
 	"lockbench/internal/service/zookeeper"
@@ -48,24 +45,11 @@ func TestExternalServers(t *testing.T) {
 			t.Errorf("of two keys of the owner's there are %q", left)
 		}
 		put(t, site, "lockbench:7:a")
-		said, code := doctor(t, lockbench, "--servers", url)
-		for _, want := range []string{`"lockbench:7:a"`, "del --prefix 'lockbench:7:'", "nothing was changed there"} {
-			if code != 3 || !strings.Contains(said, want) {
-				t.Errorf("with a foreign key doctor ends with %d, want 3 and %q:\n%s", code, want, said)
-			}
-		}
-		if n, err := site.External(t, url, "lockbench:8:").Clear(t.Context()); n != 0 || err != nil {
-			t.Errorf("of another run %d keys were removed (%v)", n, err)
-		}
-		if n, err := site.External(t, url, "lockbench:7:").Clear(t.Context()); n != 1 || err != nil {
-			t.Errorf("%d keys were removed (%v), want 1", n, err)
-		}
+		sitetest.Refused(t, lockbench, []string{url}, `"lockbench:7:a"`, "del --prefix 'lockbench:7:'")
+		site.Clears(t, url, 1)
 		// Members announce addresses of world local's network, which only accepts known clients.
-		said, code = doctor(t, lockbench, "--servers", "etcd://"+site.Addrs["etcd-3"])
-		if code != 3 || !strings.Contains(said, "name all members") {
-			t.Errorf("asked for one member doctor ends with %d, want 3:\n%s", code, said)
-		}
-		said, code = doctor(t, lockbench, "--servers", url)
+		sitetest.Refused(t, lockbench, []string{"etcd://" + site.Addrs["etcd-3"]}, "name all members")
+		said, code := sitetest.Doctor(t, lockbench, url)
 		if code != 0 || strings.Count(said, ", leads)") != 1 || !strings.Contains(said, "etcd quorum of 3") {
 			t.Errorf("doctor ends with %d:\n%s", code, said)
 		}
@@ -102,23 +86,10 @@ func put(t *testing.T, site *sitetest.Site, keys ...string) {
 	}
 }
 
-// doctor runs doctor and returns its output and exit code.
-func doctor(t *testing.T, lockbench string, words ...string) (said string, code int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), lockbench, append([]string{"doctor"}, words...)...)
-	out, _ := cmd.CombinedOutput()
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
 // secureEtcd puts TLS with client certificates in front of a server.
 func secureEtcd(t *testing.T, lockbench, more string) {
 	certs := redistest.NewCerts(t, time.Now().Add(time.Hour))
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	addr := l.Addr().String()
+	addr := freeAddress(t)
 	server := exec.CommandContext(t.Context(), more, "serve", "etcd", "--data-dir="+t.TempDir(), "--log-level=error",
 		"--listen-client-urls=https://"+addr, "--advertise-client-urls=https://"+addr, "--listen-peer-urls=http://127.0.0.1:0",
 		"--cert-file="+certs.Server.Cert, "--key-file="+certs.Server.Key, "--trusted-ca-file="+certs.CA, "--client-cert-auth")
@@ -131,33 +102,16 @@ func secureEtcd(t *testing.T, lockbench, more string) {
 			t.Error(err)
 		}
 	})
-	flags := []string{"--servers", "etcds://" + addr, "--tls-ca", certs.CA, "--tls-name", redistest.CertName}
+	flags := []string{"etcds://" + addr, "--tls-ca", certs.CA, "--tls-name", redistest.CertName}
 	known := append(flags, "--tls-cert", certs.Client.Cert, "--tls-key", certs.Client.Key)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err = service.Poll(ctx, func() error {
-		if said, code := doctor(t, lockbench, known...); code != 0 {
-			return fmt.Errorf("doctor ends with %d: %s", code, said)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, words := range map[string][]string{
-		"--tls-cert": flags, "if it wants TLS, the URL must ask for it": {"--servers", "etcd://" + addr},
-	} {
-		if said, code := doctor(t, lockbench, words...); code != 3 || !strings.Contains(said, want) {
-			t.Errorf("%q: doctor ends with %d, want 3 and %q:\n%s", words, code, want, said)
-		}
-	}
+	sitetest.Accepted(t, lockbench, known...)
+	sitetest.Refused(t, lockbench, flags, "--tls-cert")
+	sitetest.Refused(t, lockbench, []string{"etcd://" + addr}, "if it wants TLS, the URL must ask for it")
 	// Slow links are detected by retransmissions.
 	steady := []string{"run", "steady", "--locks", "no-lock,etcd-mutex", "--episodes", "1"}
 	for _, fault := range [][]string{nil, {"--fault", "bandwidth: clients -> master, for: 1s, rate: 2kB/s"}, {"--fault", "bandwidth: master -> clients, for: 1s, rate: 2kB/s"}} {
-		words := slices.Concat(steady, fault)
-		cmd := exec.CommandContext(t.Context(), lockbench, append(words, known...)...)
-		cmd.Dir = t.TempDir()
-		if said, err := cmd.CombinedOutput(); err != nil {
+		words := slices.Concat(steady, fault, []string{"--servers"}, known)
+		if said, err := runs(t, lockbench, words...); err != nil {
 			t.Errorf("%q: %v\n%s", words, err, said)
 		}
 	}
