@@ -57,8 +57,8 @@ long: ### the tests that `make test` says it skipped because they take long (hal
 	LOCKBENCH_LONG=1 scripts/with-docker go test -timeout 30m -v -run '^(TestImageOfAnotherProcessor|TestSlurm|TestSwarm)$$' ./deploy
 	LOCKBENCH_LONG=1 LOCKBENCH_DOCKER=1 go test -timeout 60m -v -run '^(TestKilledAtAnyMoment|TestKilledWithDisks|TestAutoFetchesWhatItNeeds)$$' ./internal/run
 	LOCKBENCH_LONG=1 go test -timeout 40m -v -run '^TestReferenceLocksAreAvailable$$' ./internal/run
-	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 20m -v -run 'External(Servers|Services)$$' ./internal/run
-	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local go test -timeout 30m -v -run 'External(Servers|Services)$$' ./libraries
+	LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local,postgres,mariadb,zookeeper go test -timeout 20m -v -run 'External(Servers|Services)$$' ./internal/run
+	cd more && LOCKBENCH_LONG=1 LOCKBENCH_REQUIRE=local,zookeeper go test -timeout 30m -v -run 'External(Servers|Services)$$' ./libraries
 	$(MAKE) kubernetes
 	go test -C more/kubelease .
 	LOCKBENCH_REQUIRE=kubernetes go test -timeout 30m -v ./internal/service/kubernetes

@@ -1,4 +1,6 @@
-package zookeeper
+//go:build linux
+
+package zookeeper_test
 
 import (
 	"context"
@@ -7,80 +9,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"lockbench/internal/needs"
-	"lockbench/internal/service"
-	"lockbench/internal/service/zookeeper"
+	service "lockbench/internal/service/zookeeper"
+	"lockbench/internal/testing/sitetest"
 	"lockbench/locks"
+	"lockbench/locks/zookeeper"
 )
-
-// server is a ZooKeeper for one test.
-type server struct {
-	addr string
-	cmd  *exec.Cmd
-}
-
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-}
-
-// start starts one, or skips the test where there is none.
-func start(t *testing.T) *server {
-	t.Helper()
-	of := zookeeper.Service
-	wanted := of.Needs
-	java := wanted.Programs[0]
-	path, err := exec.LookPath(java.Name)
-	if err == nil {
-		out, failed := exec.Command(path, append(java.Words, wanted.VersionArgs...)...).Output()
-		if _, _, err = wanted.Version(string(out)); failed != nil {
-			err = failed
-		}
-	}
-	if err != nil {
-		needs.OrSkip(t, zookeeper.Name, fmt.Errorf("no ZooKeeper: %w; %s", err, wanted.Install))
-	}
-	// An address that no other program on this machine has, so that no port needs to be looked for.
-	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(254)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))}), 2181)
-	dir := t.TempDir()
-	form, _ := service.Find(of, locks.Single)
-	program := of.Program(service.Place{
-		Node: form.Nodes()[0], Topology: form, Bind: at.Addr(), Port: at.Port(), Announced: at, Config: dir, Data: filepath.Join(dir, "data"),
-	})
-	for path, text := range program.Files {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := &server{addr: at.String(), cmd: exec.Command(path, append(java.Words, program.Args...)...)}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	host := alone{at: at}
-	await(t, "the server serves", func() bool { return of.Open(form, host).Healthy(t.Context()) == nil })
-	return s
-}
-
-// alone lends a server to its service.
-type alone struct {
-	service.Host // only Dial and Status are needed
-	at           netip.AddrPort
-}
-
-func (h alone) Status(string) service.Status { return service.Status{Running: true} }
-func (h alone) Dial(ctx context.Context, _ string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp4", h.at.String())
-}
 
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
@@ -92,13 +30,16 @@ func await(t *testing.T, what string, ok func() bool) {
 }
 
 // usual are the options that the catalog gives.
-var usual = Options{Session: 2 * time.Second, Limit: 20 * time.Second}
+var usual = zookeeper.Options{Session: 2 * time.Second, Limit: 20 * time.Second}
 
-func open1(t *testing.T, s *server, id int, opener locks.Opener, wire *wire) locks.Locker {
+// start starts a server.
+func start(t *testing.T) *sitetest.Site { return sitetest.New(t, service.Service, locks.Single, "") }
+
+func open(t *testing.T, s *sitetest.Site, id int, opener locks.Opener, wire *wire) locks.Locker {
 	t.Helper()
 	store := locks.Store{
-		Service: zookeeper.Name, Topology: locks.Single, Dial: wire.dial,
-		Endpoints: map[string][]locks.Node{zookeeper.Name: {{Name: "zookeeper-1", Addr: s.addr}}},
+		Service: service.Name, Topology: locks.Single, Dial: wire.dial,
+		Endpoints: map[string][]locks.Node{service.Name: {{Name: "zookeeper-1", Addr: s.Hosts()}}},
 	}
 	l, err := opener(t.Context(), locks.Client{ID: id, Rand: rand.New(rand.NewPCG(1, uint64(id))), Store: store})
 	if err != nil {
@@ -157,7 +98,7 @@ func one(wait time.Duration) locks.Request { return locks.Request{Keys: []string
 // told not to do.
 func TestRecipe(t *testing.T) {
 	s := start(t)
-	a, b := open1(t, s, 1, NewRecipe(usual), &wire{}), open1(t, s, 2, NewRecipe(usual), &wire{})
+	a, b := open(t, s, 1, zookeeper.NewRecipe(usual), &wire{}), open(t, s, 2, zookeeper.NewRecipe(usual), &wire{})
 	ctx := t.Context()
 	first, err := a.Acquire(ctx, one(0))
 	if err != nil {
@@ -212,7 +153,9 @@ func TestRecipe(t *testing.T) {
 	}
 	// A hold ends with its session: a close ends it, a server that dies only suspends it.
 	lost := second.Lease.(locks.Watched).Lost()
-	s.kill()
+	if err := s.Cluster.Kill(ctx, "zookeeper-1"); err != nil {
+		t.Fatal(err)
+	}
 	select {
 	case <-lost:
 	case <-time.After(time.Minute):
@@ -233,7 +176,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := locks.Request{Keys: []string{name}, TTL: 20 * time.Second} // the session outlives the attempts to connect
 			w := &wire{}
-			a, b := open1(t, s, 1, NewRecipe(usual), w), open1(t, s, 2, NewRecipe(usual), &wire{})
+			a, b := open(t, s, 1, zookeeper.NewRecipe(usual), w), open(t, s, 2, zookeeper.NewRecipe(usual), &wire{})
 			// The first acquire creates the folder of the lock.
 			lease, err := b.Acquire(t.Context(), r)
 			if err != nil || lease.Release(t.Context()) != nil {
@@ -258,7 +201,7 @@ func TestLostAnswers(t *testing.T) {
 // The library's own Lock waits, and cannot try.
 func TestLibrary(t *testing.T) {
 	s := start(t)
-	a, b := open1(t, s, 1, NewLibrary(usual), &wire{}), open1(t, s, 2, NewLibrary(usual), &wire{})
+	a, b := open(t, s, 1, zookeeper.NewLibrary(usual), &wire{}), open(t, s, 2, zookeeper.NewLibrary(usual), &wire{})
 	if _, err := a.Acquire(t.Context(), one(0)); !errors.Is(err, locks.ErrUnsupported) {
 		t.Errorf("one try: %v", err)
 	}
@@ -286,7 +229,7 @@ func TestLibrary(t *testing.T) {
 }
 
 func TestOpensOnItsOwnServiceAlone(t *testing.T) {
-	_, err := NewRecipe(usual)(t.Context(), locks.Client{Store: locks.Store{Service: "redis"}})
+	_, err := zookeeper.NewRecipe(usual)(t.Context(), locks.Client{Store: locks.Store{Service: "redis"}})
 	if !errors.Is(err, locks.ErrUnsupported) || !strings.Contains(fmt.Sprint(err), "redis") {
 		t.Errorf("on redis: %v", err)
 	}

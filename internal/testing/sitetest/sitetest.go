@@ -42,12 +42,13 @@ type Site struct {
 // test. A program is looked for as world local does, if none is named.
 func New(t testing.TB, s *service.Service, topology locks.Topology, program string) *Site {
 	t.Helper()
-	o := local.Options{Services: []*service.Service{s}}
+	o, need := local.Options{Services: []*service.Service{s}}, s.Name
 	if program != "" {
+		need = "local"
 		o.Programs = map[string]string{s.Name: program}
 	}
 	w := local.New(o)
-	needs.OrSkip(t, "local", w.Ready(t.Context()))
+	needs.OrSkip(t, need, w.Ready(t.Context()))
 	form, ok := service.Find(s, topology)
 	if !ok {
 		t.Fatalf("%s has no topology %q", s.Name, topology)
