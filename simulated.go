@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"lockbench/internal/report"
 	"lockbench/internal/run"
@@ -22,33 +21,22 @@ func simulate(ctx context.Context, job *run.Job, show func(report.Tick)) (*run.O
 	}
 	var grants atomic.Int64
 	var left atomic.Bool
-	ended := make(chan end, 1)
-	go func() {
+	moved := job.World.(interface{ Moved() int64 })
+	e, why := child.Watched(func() end {
 		outcome, err := job.Run(ctx, func(t report.Tick) {
 			grants.Store(int64(t.Grants))
 			if show != nil && !left.Load() {
 				show(t)
 			}
 		})
-		ended <- end{outcome, err}
-	}()
-	look := time.NewTicker(child.LookEvery)
-	defer look.Stop()
-	moved := job.World.(interface{ Moved() int64 })
-	for watch := (child.Watch{}); ; {
-		select {
-		case e := <-ended:
-			return e.outcome, e.err
-		case <-look.C:
-		}
-		why := watch.Look(moved.Moved()+grants.Load(), "Try the lock on real servers, with Options.World \"local\"")
-		if why == "" {
-			continue
-		}
-		left.Store(true) // the run may go on, and its progress is not shown
-		if grants.Load() == 0 {
-			why += "; or an earlier run of this process is frozen, which keeps others from starting"
-		}
-		return nil, errors.New(why)
+		return end{outcome, err}
+	}, func() int64 { return moved.Moved() + grants.Load() }, "Try the lock on real servers, with Options.World \"local\"")
+	if why == "" {
+		return e.outcome, e.err
 	}
+	left.Store(true) // the run may go on, and its progress is not shown
+	if grants.Load() == 0 {
+		why += "; or an earlier run of this process is frozen, which keeps others from starting"
+	}
+	return nil, errors.New(why)
 }

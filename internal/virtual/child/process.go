@@ -140,7 +140,7 @@ func (s Process) Run(ctx context.Context, enough func(episode int) bool) (sum st
 	defer tick.Stop()
 	var last message
 	var silent error
-	// Like a Watch, it counts ticks instead of measuring time.
+	// Like a watch, it counts ticks instead of measuring time.
 	for silence := 0; lines != nil; {
 		select {
 		case line, more := <-lines:

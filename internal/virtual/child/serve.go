@@ -178,14 +178,14 @@ func every(d time.Duration, stop <-chan struct{}, look func()) {
 
 // watchStuck ends the process when the simulation does not proceed.
 func watchStuck(w *sim.World, stop <-chan struct{}, p *parent, in trial.Input) {
-	var watch Watch
-	every(LookEvery, stop, func() {
+	var still watch
+	every(lookEvery, stop, func() {
 		if p.asking.Load() {
-			watch = Watch{}
+			still = watch{}
 			return
 		}
-		if why := watch.Look(w.Moved()+p.written.Load(), "Try the lock on real servers, with --world local"); why != "" {
-			p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", watch.stood(), in.Lock.Name, in.Seed, why))
+		if why := still.look(w.Moved()+p.written.Load(), "Try the lock on real servers, with --world local", sim.LookAt); why != "" {
+			p.fail(fmt.Sprintf("the simulated clock has stood still for %s in the run of %s with seed %d: %s", still.stood(), in.Lock.Name, in.Seed, why))
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestWatch(t *testing.T) {
 		{"slow", []looks{{frozenLooks, 1, frozen}, {frozenLooks, 2, frozen}, {frozenLooks, 3, frozen}}, ""},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			var w Watch
+			var w watch
 			why := ""
 			for _, l := range one.looks {
 				for range l.n {

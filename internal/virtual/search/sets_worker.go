@@ -81,21 +81,11 @@ func ServeSets(ctx context.Context, in io.Reader, out io.Writer, open func(strin
 // watched is do, with an error if virtual time cannot advance any more. The process must end then, because the
 // simulation of the set has not ended.
 func (job setJob) watched(ctx context.Context, w *sim.World, own *trial.Opener) setAnswer {
-	answered := make(chan setAnswer, 1)
-	go func() { answered <- job.do(ctx, w, own) }()
-	look := time.NewTicker(child.LookEvery)
-	defer look.Stop()
-	var watch child.Watch
-	for {
-		select {
-		case answer := <-answered:
-			return answer
-		case <-look.C:
-			if why := watch.Look(w.Moved(), "Try the lock on real servers, with --world local"); why != "" {
-				return setAnswer{Error: "virtual time stood still: " + why}
-			}
-		}
+	answer, why := child.Watched(func() setAnswer { return job.do(ctx, w, own) }, w.Moved, "Try the lock on real servers, with --world local")
+	if why != "" {
+		return setAnswer{Error: "virtual time stood still: " + why}
 	}
+	return answer
 }
 
 // do runs a set and judges its history.
