@@ -66,9 +66,9 @@ var otherwise = map[string]command{
 	"PEXPIREAT": {check: checkCondition},
 	"MSET":      {check: checkPairs},
 	"MSETNX":    {check: checkPairs},
-	"LPOP":      {check: checkPop},
-	"RPOP":      {check: checkPop},
-	"ZPOPMIN":   {check: checkPopMin},
+	"LPOP":      {check: atMost(2, wrongArguments)},
+	"RPOP":      {check: atMost(2, wrongArguments)},
+	"ZPOPMIN":   {check: atMost(2, wrongSyntax)},
 
 	"DEL":       {changed: existing, deletes: true},
 	"UNLINK":    {changed: existing, deletes: true},
@@ -188,20 +188,18 @@ func checkPairs(name string, args []string) (text string, ok bool) {
 	return text, true
 }
 
-func checkPop(name string, args []string) (text string, ok bool) {
-	if len(args) > 2 {
-		text = wrongArguments(name)
+// atMost returns a check for a command with at most so many arguments.
+func atMost(words int, wrong func(name string) string) func(string, []string) (string, bool) {
+	return func(name string, args []string) (text string, ok bool) {
+		if len(args) > words {
+			text = wrong(name)
+		}
+		return text, true
 	}
-	return text, true
-}
-
-func checkPopMin(_ string, args []string) (text string, ok bool) {
-	if len(args) > 2 {
-		text = syntaxError
-	}
-	return text, true
 }
 
 func wrongArguments(name string) string {
 	return fmt.Sprintf("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
 }
+
+func wrongSyntax(string) string { return syntaxError }

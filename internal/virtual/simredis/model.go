@@ -2,11 +2,21 @@
 // ([lockbench/internal/virtual/sim]): servers that hold data, replication between them, and
 // the sentinels that watch them, all in memory.
 //
-//	connection ─▶ hook ─▶ miniredis        node: what a command does
-//	                │
-//	                └─ state ─▶ replicas   replication: what a crash forgets
+//	connection ─▶ process ─▶ call ─▶ miniredis
+//	                          │
+//	                          └─ state ─▶ replicas
 //
 //	sentinels ── ping, vote, promote ─▶ nodes
+//
+// A [node] is a machine. Its parts can be read one at a time:
+//
+//	process      from start to end: each command comes to its hook
+//	call         one command in execution; commands.go has what is particular to each
+//	keyspace     the data, which miniredis holds
+//	connections  the connections, as miniredis and as the network know them
+//	replication  the role of the node, and what a crash forgets
+//	disk         what a loss of power forgets
+//	readers      client-side caching
 //
 // miniredis executes commands, as far as testdata/conformance.txt compares the answers with a real
 // server. Other commands are refused and end the run (see
