@@ -246,7 +246,7 @@ func TestJudgeUnable(t *testing.T) {
 	if want := []string{"sim cluster/7", "sim failover/7", "sim failover/8", "sim failover/9"}; !slices.Equal(s.runs, want) || a.ExitCode() != report.ExitExpected {
 		t.Errorf("ran %v, want %v; exit %d", s.runs, want, a.ExitCode())
 	}
-	has(t, a.Campaign.Dir, "- cluster, world sim: the world cannot run it: there is no topology cluster", "3 runs asked for, 3 run", "1 scenario beyond what its world can do")
+	has(t, a.Campaign.Dir, "- cluster, world sim: no lock takes part: there is no topology cluster", "3 runs asked for, 3 run", "no lock takes part in 1 scenario")
 	// A campaign with only this scenario is undecided.
 	if a := s.whole(t, place("sim", 3, "cluster")); a.ExitCode() != report.ExitUnknown {
 		t.Errorf("exit %d", a.ExitCode())

@@ -92,7 +92,7 @@ func (t *Table) Counts() string {
 	}
 	text := fmt.Sprintf("%s asked for, %s run, %s of these as expected", report.Plural(asked, "run"), report.Count(ran), report.Count(good))
 	if unable > 0 {
-		text += fmt.Sprintf("; %s beyond what its world can do", report.Plural(unable, "scenario"))
+		text += fmt.Sprintf("; no lock takes part in %s", report.Plural(unable, "scenario"))
 	}
 	return text
 }
@@ -112,7 +112,7 @@ func (t *Table) missing() []string {
 			switch {
 			case r.World != w:
 			case r.Unable() != "":
-				why = "the world cannot run it: " + r.Unable()
+				why = "no lock takes part: " + r.Unable()
 			case !r.complete() && w.Missing == "":
 				why = fmt.Sprintf("%d of %s not run: %s", r.Wanted-len(r.Runs), report.Plural(r.Wanted, "run"), r.NotRun())
 			}
