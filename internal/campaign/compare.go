@@ -4,8 +4,8 @@ package campaign
 //
 // A verdict is a fact, even after few episodes. A rate is a sample, so a change counts only if Fisher's exact test
 // confirms it. A latency depends on the machine, so it counts as worse only if it at least doubled on the same machine in
-// the same world. The latency of several runs is the largest, which grows with their number, so it does not count as worse
-// if there are more runs than before.
+// the same world, and that of the control did not: a control has no lock that could be slow. The latency of several runs is
+// the largest, which grows with their number, so it does not count as worse if there are more runs than before.
 
 import (
 	"encoding/json"
@@ -183,32 +183,62 @@ func compareCell(ra, rb *report.Result, a, b *report.Lock) []Change {
 		more := b.Rate.Rate > a.Rate.Rate
 		add(Change{Kind: "rate", Test: fmt.Sprintf("p = %.2g, Fisher's exact test", p), Worse: more, Was: ratio(a), Is: ratio(b)})
 	}
-	for _, q := range []struct {
-		name string
-		of   func(stats.Latency) float64
-	}{{"p50", func(l stats.Latency) float64 { return l.P50 }}, {"p99", func(l stats.Latency) float64 { return l.P99 }}} {
-		before, ok1 := a.LatencyMS["acquire"]
-		now, ok2 := b.LatencyMS["acquire"]
-		if !ok1 || !ok2 {
+	for _, q := range percentiles {
+		was, is, ok := q.acquire(a, b)
+		if !ok || !q.slower(was, is) && !q.slower(is, was) {
 			continue
 		}
-		was, is := q.of(before), q.of(now)
-		slower := is >= latencyFactor*was && is-was >= latencyMoreMS
-		faster := was >= latencyFactor*is && was-is >= latencyMoreMS
-		if !slower && !faster {
-			continue
-		}
-		c := Change{Kind: "latency " + q.name, Was: latency(was, before), Is: latency(is, now), Worse: slower}
+		c := Change{Kind: "latency " + q.name, Was: latency(q.of(was), was), Is: latency(q.of(is), is), Worse: q.slower(was, is)}
 		switch {
-		case !slower:
+		case !c.Worse:
 		case ra.World != rb.World || ra.Machine != rb.Machine:
 			c.Worse, c.Note = false, "another world or machine"
-		case now.OfRuns() > before.OfRuns():
+		case is.OfRuns() > was.OfRuns():
 			c.Worse, c.Note = false, "the second side has more runs"
+		case b.Control():
+			c.Worse, c.Note = false, "a control has no lock: the machine was slower"
+		case q.slowed(ra, rb):
+			c.Worse, c.Note = false, "the control was slower, too"
 		}
 		add(c)
 	}
 	return changes
+}
+
+// percentile is a figure of the latency of acquires.
+type percentile struct {
+	name string
+	of   func(stats.Latency) float64
+}
+
+var percentiles = []percentile{
+	{"p50", func(l stats.Latency) float64 { return l.P50 }},
+	{"p99", func(l stats.Latency) float64 { return l.P99 }},
+}
+
+// acquire returns the latencies of two locks; ok is false if one of them has none.
+func (p percentile) acquire(a, b *report.Lock) (was, is stats.Latency, ok bool) {
+	was, before := a.LatencyMS["acquire"]
+	is, now := b.LatencyMS["acquire"]
+	return was, is, before && now
+}
+
+func (p percentile) slower(was, is stats.Latency) bool {
+	return p.of(is) >= latencyFactor*p.of(was) && p.of(is)-p.of(was) >= latencyMoreMS
+}
+
+// slowed reports whether a control of two results is slower in the second one.
+func (p percentile) slowed(a, b *report.Result) bool {
+	for control := range b.All() {
+		before := a.Find(control.Lock)
+		if !control.Control() || before == nil {
+			continue
+		}
+		if was, is, ok := p.acquire(before, control); ok && p.slower(was, is) {
+			return true
+		}
+	}
+	return false
 }
 
 // claimed lists claims by the names that histories have for them.

@@ -77,6 +77,35 @@ func TestCompareAcrossMachines(t *testing.T) {
 	}
 }
 
+// The control shows whether the machine was slower.
+func TestCompareLatencyWithControl(t *testing.T) {
+	of := func(lock, control float64) []*report.Result {
+		r := side(checker.Valid, 0, 0, 3, lock)
+		c := side(checker.Violated, checker.DoubleGrant, 3, 3, control)[0].Locks[0]
+		c.Lock, c.Topology, c.Expected, c.AsExpected = "no-lock", locks.None, "violated", true
+		r[0].Locks = append(r[0].Locks, c)
+		return r
+	}
+	for _, c := range []struct {
+		lock, control float64
+		code          int
+		says          string
+	}{
+		{90, 21, 1, "x: latency p99 was 20 ms, is 90 ms  worse"},
+		{90, 60, 0, "x: latency p99 was 20 ms, is 90 ms  (the control was slower, too)"},
+		{20, 60, 0, "no-lock: latency p99 was 20 ms, is 60 ms  (a control has no lock: the machine was slower)"},
+	} {
+		got := Compare(of(20, 20), of(c.lock, c.control))
+		var b strings.Builder
+		if err := got.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if got.ExitCode() != c.code || !strings.Contains(b.String(), c.says) {
+			t.Errorf("exit %d, want %d with %q:\n%s", got.ExitCode(), c.code, c.says, b.String())
+		}
+	}
+}
+
 // The latency of several runs is the largest of them, which grows with their number.
 func TestCompareLatencyOfRuns(t *testing.T) {
 	of := func(runs int, p99 float64) []*report.Result {
