@@ -74,7 +74,7 @@ type judge struct {
 	release, model string // the flags as typed
 	json           bool
 	options        checker.Options
-	open           jepsen.OpenOptions
+	models         history.Model // of --model
 	// anyReleases is set by --model mutex: any process of a Jepsen history may release the lock.
 	anyReleases bool
 }
@@ -106,7 +106,7 @@ func (j *judge) parse() error {
 		case word == ownerMutex:
 			word = history.Mutex
 		}
-		j.open.Model = append(j.open.Model, word)
+		j.models = append(j.models, word)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error
 		return report.Lock{Lock: of.Lock, Verdict: checker.Unknown, Why: why, Checks: []checker.Result{}}, []string{why}, nil
 	}
 	file := of.Path
-	opened, err := jepsen.Open(file, j.in, j.open)
+	opened, err := jepsen.Open(file, j.in, j.models)
 	if err != nil {
 		return l, nil, err
 	}
@@ -183,7 +183,7 @@ func (j *judge) one(of lockHistory) (l report.Lock, warnings []string, err error
 		l, err = report.JudgeHistory(file, opened.Own, j.options)
 		return l, opened.Own.Warnings, err
 	}
-	h, strays, err := opened.Jepsen.Lock(j.open.Model, j.anyReleases)
+	h, strays, err := opened.Jepsen.Lock(j.models, j.anyReleases)
 	if err != nil {
 		return l, nil, fmt.Errorf("check %s: %w", file, err)
 	}

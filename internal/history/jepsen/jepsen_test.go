@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			opened, err := Open(file, nil, OpenOptions{})
+			opened, err := Open(file, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestRefuses(t *testing.T) {
 		{"json half a map", `[{"process"}]`, "line 1: column 12: a map has a key without a value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			opened, err := Open("-", strings.NewReader(c.text), OpenOptions{})
+			opened, err := Open("-", strings.NewReader(c.text), nil)
 			if err == nil {
 				_, _, err = opened.Jepsen.Lock(nil, false)
 			}
@@ -299,7 +299,7 @@ func TestDetect(t *testing.T) {
 		`({:process 0})`:              EDN,
 		`{"process" 0, "f" :acquire}`: EDN,
 	} {
-		opened, _ := Open("-", strings.NewReader(text), OpenOptions{})
+		opened, _ := Open("-", strings.NewReader(text), nil)
 		if opened.Format != want {
 			t.Errorf("%q is taken for %s; want %s", text, opened.Format, want)
 		}
@@ -348,8 +348,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte("{\"lockbench\":\"history/1\"}\n"))
 	f.Add([]byte("[{:process 0}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		historytest.BoundedMemory(t, len(data), func() { _, _ = Open("-", strings.NewReader(string(data)), OpenOptions{}) })
-		opened, err := Open("-", strings.NewReader(string(data)), OpenOptions{})
+		historytest.BoundedMemory(t, len(data), func() { _, _ = Open("-", strings.NewReader(string(data)), nil) })
+		opened, err := Open("-", strings.NewReader(string(data)), nil)
 		if err == nil && opened.Own == nil && opened.Jepsen == nil {
 			t.Fatal("no error and no history")
 		}

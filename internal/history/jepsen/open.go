@@ -29,15 +29,9 @@ type Opened struct {
 	Jepsen *History         // or nil
 }
 
-// OpenOptions are the options of [Open].
-type OpenOptions struct {
-	// Model replaces that in the header of lockbench's own format, unless it is empty.
-	Model history.Model
-}
-
 // Open reads a history from a file, or from in if the name is "-". The content decides the format.
-// Its errors name the file.
-func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
+// model replaces that in the header of lockbench's own format, unless it is empty. Its errors name the file.
+func Open(name string, in io.Reader, model history.Model) (Opened, error) {
 	if name == "-" {
 		name = "standard input"
 	} else {
@@ -58,7 +52,7 @@ func Open(name string, in io.Reader, o OpenOptions) (Opened, error) {
 	case EDN, JSON:
 		opened.Jepsen, err = read(r, opened.Format == JSON)
 	default:
-		opened.Own, err = history.ReadAs(r, o.Model)
+		opened.Own, err = history.ReadAs(r, model)
 	}
 	if err != nil {
 		return opened, fmt.Errorf("read history %s: %w", name, err)

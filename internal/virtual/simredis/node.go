@@ -130,7 +130,7 @@ func (n *node) Hear(who int, talk any) {
 	from := n.cluster.seats[who]
 	switch talk := talk.(type) {
 	case ping:
-		n.tell(from, pong{n.role.sighting()})
+		n.tell(from, n.role.sighting())
 	case askWhole:
 		n.during(func(p *process) { // no command may come between the copy and the offset
 			n.role.give(from, p.keys.everything())
@@ -152,10 +152,12 @@ func (n *node) Hear(who int, talk any) {
 		n.role.acked(from, talk)
 	case brokenOff:
 		n.role.broken(from, talk)
-	case beMaster:
-		n.role.promote()
-	case beReplica:
-		n.role.demote(talk.of)
+	case order:
+		if talk.follow == "" {
+			n.role.promote()
+		} else {
+			n.role.demote(talk.follow)
+		}
 	}
 }
 

@@ -79,13 +79,11 @@ type attempt struct {
 	forced  bool // ordered; the master need not be down
 }
 
-// Messages between sentinels.
+// Messages of sentinels. A node answers a ping by its [sighting].
 type (
-	ping      struct{}
-	pong      struct{ sighting }
-	beMaster  struct{}
-	beReplica struct{ of string }
-	askDown   struct {
+	ping    struct{}
+	order   struct{ follow string } // empty: become the master
+	askDown struct {
 		master    string
 		epoch     int
 		candidate bool
@@ -156,9 +154,9 @@ func (s *sentinel) Hear(who int, talk any) {
 	defer s.cluster.mu.Unlock()
 	now := time.Now()
 	switch talk := talk.(type) {
-	case pong:
+	case sighting:
 		talk.at = now
-		s.seen[from.Name] = talk.sighting
+		s.seen[from.Name] = talk
 	case hello:
 		s.epoch = max(s.epoch, talk.epoch)
 		if talk.config > s.config {
@@ -269,7 +267,7 @@ func (s *sentinel) advance(now time.Time) {
 		s.publish(now)
 		for _, n := range s.cluster.data {
 			if n.Name != s.master && !s.isDown(n.Name, now) && s.seen[n.Name].following != "" {
-				s.tell(&n.seat, beReplica{s.master})
+				s.tell(&n.seat, order{follow: s.master})
 			}
 		}
 	}
@@ -297,7 +295,7 @@ func (s *sentinel) choose(a *attempt, now time.Time) {
 		return
 	}
 	a.chosen, a.since, a.looked = best.Name, now, now
-	s.tell(&best.seat, beMaster{})
+	s.tell(&best.seat, order{})
 }
 
 // switchTo changes the master and notifies clients.
@@ -338,7 +336,7 @@ func (s *sentinel) mend(now time.Time) {
 			s.doubts[n.Name] = now
 		case now.Sub(since) >= doubtPeriod:
 			s.doubts[n.Name] = now
-			s.tell(&n.seat, beReplica{s.master})
+			s.tell(&n.seat, order{follow: s.master})
 		}
 	}
 }
