@@ -90,6 +90,10 @@ func NewAdvisoryXact() locks.Opener {
 		},
 		Free: func(ctx context.Context, on sqllock.Conn, _ string) (bool, error) {
 			_, err := on.ExecContext(ctx, "COMMIT")
+			if errors.Is(err, driver.ErrBadConn) {
+				// pgx also returns it for a COMMIT that was sent and whose answer was lost, so the outcome is unknown.
+				err = errors.New("commit: no answer, or the connection had ended")
+			}
 			return true, err
 		},
 	})
