@@ -19,8 +19,8 @@ import (
 	"lockbench/scenarios"
 )
 
-// TestSimScenarios checks in virtual time that every scenario meets its expectations, that its bundle is judged the same
-// again, and that it has drawings. Every third lock, chosen by the scenario's position, is replayed to the same history.
+// TestSimScenarios checks in virtual time that every scenario meets its expectations, and that violated locks have drawings.
+// In every third scenario the bundle is judged the same again. One lock of each scenario is replayed to the same history.
 // The test runs the program, because this binary has the race detector, which makes judging and drawing ten times slower.
 func TestSimScenarios(t *testing.T) {
 	for n, name := range scenarios.Names() {
@@ -52,16 +52,14 @@ func TestSimScenarios(t *testing.T) {
 			if code != report.ExitExpected || t.Failed() {
 				t.Errorf("exit code %d, want %d:\n%s", code, report.ExitExpected, said)
 			}
-			for i, lock := range ran {
-				if (i+n)%3 > 0 {
-					continue
-				}
-				said, code = ask(t, 2, "replay", filepath.Join(bundle.Dir, report.FolderName(lock), trial.InputFile))
-				if code != 0 || strings.Count(said, " identical: ") != 1 {
-					t.Errorf("%s does not replay to the same history; exit code %d:\n%s", lock, code, said)
-				}
+			lock := ran[n%len(ran)]
+			said, code = ask(t, 2, "replay", filepath.Join(bundle.Dir, report.FolderName(lock), trial.InputFile))
+			if code != 0 || strings.Count(said, " identical: ") != 1 {
+				t.Errorf("%s does not replay to the same history; exit code %d:\n%s", lock, code, said)
 			}
-			checkedAgain(t, bundle)
+			if n%3 == 0 {
+				checkedAgain(t, bundle)
+			}
 			drawn(t, bundle)
 		})
 	}
