@@ -44,7 +44,7 @@ test: ## every test that this machine can run, and what was skipped
 race: ### the tests with the race detector (an hour)
 	@scripts/test race
 
-quick: ## vet, unit tests, golden histories and one simulated failover: two minutes
+quick: ## vet, unit tests, golden histories and one simulated failover: a minute
 	go vet ./...
 	go test ./internal/history/... ./internal/stats ./internal/guest ./locks ./scenarios ./workloads ./nemesis
 	go test -run Golden ./checker
