@@ -21,6 +21,9 @@ func majorityLocks() []Mutant {
 	ofThree := on("majority-of-three", "asks three masters out of five, and each client others",
 		Wrong{Bug: "W-19", Scenario: "steady", Class: "double-grant"}, redlock.Options{})
 	ofThree.Open = onThree
+	ofAll := on("majority-of-all", "gives up if one master does not answer, and leaves what it took",
+		Wrong{Bug: "W-29", Known: "redlock-py 1.0.8, whose lock() raises", Scenario: "dead-minority", Class: "unavailable"}, redlock.Options{})
+	ofAll.Open = refused(redlock.New(wantsAll()))
 	return []Mutant{
 		on("majority-of-two", "takes two masters of five for a majority",
 			Wrong{Bug: "W-16", Scenario: "steady", Class: "double-grant"},
@@ -48,13 +51,23 @@ func majorityLocks() []Mutant {
 				return did, err
 			}}),
 		ofThree,
-		on("majority-of-all", "gives up if one master does not answer, and leaves what it took",
-			Wrong{Bug: "W-29", Known: "redlock-py 1.0.8, whose lock() raises", Scenario: "dead-minority", Class: "unavailable"}, ofAll()),
+		ofAll,
 	}
 }
 
-// ofAll is redlock that wants an answer of every master. It does not release what it took on the others.
-func ofAll() redlock.Options {
+// refused opens the lock, and reports an acquire without a result as a refusal.
+func refused(open locks.Opener) locks.Opener {
+	return around(open, func(ctx context.Context, l locks.Locker, r locks.Request) (locks.Lease, error) {
+		lease, err := l.Acquire(ctx, r)
+		if err != nil && ctx.Err() == nil {
+			return nil, locks.ErrTaken
+		}
+		return lease, err
+	})
+}
+
+// wantsAll is redlock that wants an answer of every master. It does not release what it took on the others.
+func wantsAll() redlock.Options {
 	o := skipping(func(op redlock.Op, _ int) bool { return op == redlock.CleanUp })
 	o.Quorum = func(n, answered int) int {
 		if answered < n {
