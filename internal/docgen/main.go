@@ -91,7 +91,7 @@ func noResults(folder string) error { return fmt.Errorf("there are no results in
 func run(args []string) error {
 	flags := flag.NewFlagSet("docgen", flag.ContinueOnError)
 	for name, take := range map[string]func(folder string) error{
-		"collect": addCells, "points": addPoints, "doors": addDoors, "power": takePower, "sets": takeSets,
+		"collect": addCells, "points": addPoints, "doors": addDoors, "power": takePower, "sets": addSets,
 	} {
 		flags.Func(name, "first take the results in this `folder`", take)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -27,8 +28,12 @@ var setColumns = []string{"Lock", "Workload", "Rounds", "Faults", "Sets", "NotRu
 
 const searchColumns, kindColumn = 7, 7
 
-// takeSets replaces sets.csv by the results of explore --faults, NAME.json for each lock and workload.
-func takeSets(folder string) error {
+// addSets puts the results of explore --faults, NAME.json for each lock and workload, into the file, each in the place of an earlier one.
+func addSets(folder string) error {
+	rows, err := readSetRows()
+	if err != nil {
+		return err
+	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return err
@@ -36,7 +41,6 @@ func takeSets(folder string) error {
 	if len(files) == 0 {
 		return noResults(folder)
 	}
-	var rows [][]string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -46,13 +50,49 @@ func takeSets(folder string) error {
 		if err := json.Unmarshal(text, &f); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+		rows = slices.DeleteFunc(rows, func(r []string) bool { return r[0] == f.Lock && r[1] == f.Workload })
 		rows = append(rows, setRows(&f)...)
 	}
+	slices.SortStableFunc(rows, func(a, b []string) int {
+		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	})
 	short, faults := shorten(rows)
 	return errors.Join(
 		writeRows(setsFile, slices.Concat([][]string{setColumns}, short)),
 		writeRows(setFaultsFile, slices.Concat([][]string{{"Number", "Fault"}}, faults)),
 	)
+}
+
+// readSetRows returns the rows of sets.csv with all columns, and the faults of a kind by name.
+func readSetRows() ([][]string, error) {
+	named, err := readCSV(setFaultsFile)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := readCSV(setsFile)
+	if err != nil {
+		return nil, err
+	}
+	faults := map[string]string{} // by number
+	for _, r := range named {
+		faults[r[0]] = r[1]
+	}
+	var above []string
+	for _, r := range rows {
+		if r[0] == "" {
+			copy(r, above)
+		}
+		above = r[:searchColumns]
+		if r[kindColumn] == "" {
+			continue
+		}
+		kind := strings.Split(r[kindColumn], "+")
+		for i, number := range kind {
+			kind[i] = faults[number]
+		}
+		r[kindColumn] = strings.Join(kind, " + ")
+	}
+	return rows, nil
 }
 
 // writeRows writes a CSV file.

@@ -36,35 +36,19 @@ type setCount struct {
 
 // setCounts reads results/sets.csv, by lock.
 func setCounts() (map[string][]setCount, error) {
-	faults := map[string]string{} // by number
-	named, err := readCSV(setFaultsFile)
+	rows, err := readSetRows()
 	if err != nil {
 		return nil, err
 	}
-	counted, err := readCSV(setsFile)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range named {
-		faults[r[0]] = r[1]
-	}
-	all, search := map[string][]setCount{}, []string(nil)
-	for _, r := range counted {
-		if r[0] == "" {
-			copy(r, search) // of the row above
-		}
-		search = r[:7]
-		kind := strings.Split(r[7], "+")
-		for i, number := range kind {
-			kind[i] = faults[number]
-		}
+	all := map[string][]setCount{}
+	for _, r := range rows {
 		n := func(column int) int {
 			v, _ := strconv.Atoi(r[column]) // empty: 0
 			return v
 		}
 		lock, _, _ := strings.Cut(r[0], "/") // without options
 		all[lock] = append(all[lock], setCount{
-			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: strings.Join(kind, " + "), shows: r[8], count: n(9), after: n(10),
+			lock: r[0], workload: r[1], faults: n(3), sets: n(4), unknown: n(6), kind: r[kindColumn], shows: r[8], count: n(9), after: n(10),
 		})
 	}
 	return all, nil
