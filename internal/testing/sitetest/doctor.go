@@ -25,7 +25,7 @@ func Doctor(t testing.TB, program string, words ...string) (said string, code in
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// Refused checks that doctor refuses servers. It prints the reasons, and that nothing was changed there.
+// Refused checks that doctor refuses servers with each reason, and says that it changed nothing.
 func Refused(t testing.TB, program string, words []string, want ...string) {
 	t.Helper()
 	said, code := Doctor(t, program, words...)
