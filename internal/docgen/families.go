@@ -49,16 +49,19 @@ func hasQuorum(name string) bool {
 	return ok && slices.ContainsFunc(s.Topologies, func(t service.Topology) bool { return t.Name == "quorum" })
 }
 
-// columns returns the locks of a family that were measured, with their options, and the names of the libraries that were not. A Go
-// port stands next to its library.
+// columns returns the locks of a family that were measured, and the names of the libraries that were not. A Go port stands next to
+// its library. A lock with options has a column if it was measured for most of the questions.
 func (f family) columns(cells []cell) (shown, missing []string) {
-	measured := map[string][]string{} // by the name without options
+	answers := map[string]int{}
 	for _, c := range cells {
 		if c.World == measuredIn && c.Verdict != noPart && slices.ContainsFunc(questions.All(), func(q questions.Question) bool { return q.Scenario == c.Scenario }) {
-			name, _, _ := strings.Cut(c.Lock, "/")
-			if !slices.Contains(measured[name], c.Lock) {
-				measured[name] = append(measured[name], c.Lock)
-			}
+			answers[c.Lock]++
+		}
+	}
+	measured := map[string][]string{} // by the name without options
+	for lock, n := range answers {
+		if name, _, options := strings.Cut(lock, "/"); !options || n > len(questions.All())/2 {
+			measured[name] = append(measured[name], lock)
 		}
 	}
 	for _, l := range catalog.All() {

@@ -7,16 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"lockbench/internal/questions"
 )
 
 // findingBlocks are the parts of the pages of findings that come from the programs and results next to them.
 func findingBlocks() []block {
 	return []block{
 		{findingsPage, "programs", "docs/findings/repro", programRows},
-		{"docs/findings/redisson-4.7.0.md", "questions", "docs/findings/redisson-4.7.0.csv", redissonRows},
-		{"docs/findings/redisson-4.7.0.md", "options", "docs/findings/redisson-4.7.0.csv", redissonOptionRows},
+		{"docs/findings/redisson-4.7.0.md", "questions", cellsFile, cellsBlock(redissonRows)},
+		{"docs/findings/redisson-4.7.0.md", "options", cellsFile, cellsBlock(redissonOptionRows)},
 	}
 }
 
@@ -70,94 +68,33 @@ func programRows() (string, error) {
 // publicReport finds the line of a program that names the public report of its defect.
 var publicReport = regexp.MustCompile(`(?m)^upstream=(https://github\.com/[^/]+/([^/]+)/(?:issues|pull)/(\d+))$`)
 
-// measured is a row of findings/redisson-4.7.0.csv, which has the runs of the locks of Redisson's jar. The file stands for
-// itself, because the page describes one version at one commit.
-type measured struct {
-	scenario, lock, options, verdict, class, violating, counted, lost, outage string
+// redissonLocks are the columns of the long analysis of Redisson.
+var redissonLocks = []string{
+	"redisson", "redisson-fair", "redisson-rw", "redisson-multi", "redisson-fenced", "redisson-spin", "redisson-redlock",
+	"redisson/version=3.15.6", "redisson/version=3.13.6",
 }
-
-func redissonRuns() (runs []measured, err error) {
-	rows, err := readCSV("docs/findings/redisson-4.7.0.csv")
-	for _, r := range rows {
-		runs = append(runs, measured{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]})
-	}
-	return runs, err
-}
-
-// cell is the verdict with the number of episodes in which the point of the scenario happened.
-func (m measured) cell() string {
-	text := m.violating + " of " + m.counted
-	switch {
-	case m.counted == "0":
-		return "none counts"
-	case m.verdict == "unknown":
-		return "? of " + m.counted
-	case m.violating != "0":
-		return "**" + m.class + "** " + text
-	}
-	return text
-}
-
-// questionOptions are the options with which a scenario was run for all locks: a cut of three leases takes 90 s without.
-var questionOptions = map[string]string{"cut-off-holder": "watchdog=2s"}
 
 // redissonRows answers the questions for the locks of Redisson's jar.
-func redissonRows() (string, error) {
-	head := []string{"question", "scenario"}
-	found := map[[2]string]string{}
-	columns := []string{"RLock", "Fair", "ReadWrite", "Multi", "Fenced", "Spin", "RedLock", "RLock version=3.15.6", "RLock version=3.13.6"}
-	for _, c := range columns {
-		head = append(head, strings.Replace(c, "version=", "of ", 1))
-	}
-	runs, err := redissonRuns()
-	if err != nil {
-		return "", err
-	}
-	for _, m := range runs {
-		options := strings.Fields(m.options)
-		if wanted := questionOptions[m.scenario]; wanted != "" {
-			i := slices.Index(options, wanted)
-			if i < 0 {
-				continue
-			}
-			options = slices.Delete(options, i, i+1)
-		}
-		found[[2]string{m.scenario, strings.TrimSpace(m.lock + " " + strings.Join(options, " "))}] = m.cell()
-	}
+func redissonRows(cells []cell, batches []batch) string {
+	at, _ := index(cells, measuredIn, redissonLocks)
+	p := part{locks: redissonLocks, at: at, batches: batches}
+	return measuredBy(p.shown(), batches) + "\n" + strings.TrimRight(p.tables(), "\n") + "\n"
+}
+
+// redissonOptionRows has the results of RLock with other options than the defaults, and next to each what the defaults do.
+func redissonOptionRows(cells []cell, _ []batch) string {
+	defaults, _ := index(cells, measuredIn, []string{"redisson"})
 	var rows [][]string
-	for _, q := range questions.All() {
-		row := []string{q.Text, "`" + q.Scenario + "`"}
-		for _, c := range columns {
-			row = append(row, found[[2]string{q.Scenario, c}])
+	for _, c := range cells {
+		options, ok := strings.CutPrefix(c.Lock, "redisson/")
+		if !ok || c.World != measuredIn || c.Verdict == noPart || slices.Contains(redissonLocks, c.Lock) {
+			continue
+		}
+		row := []string{"`" + c.Scenario + "`", "`" + options + "`", c.mark(), c.OutageS.String(), "", ""}
+		if d, ok := defaults[place{measuredIn, c.Scenario, "redisson"}]; ok {
+			row[4], row[5] = d.mark(), d.OutageS.String()
 		}
 		rows = append(rows, row)
 	}
-	return table(head, rows), nil
-}
-
-// redissonOptionRows has the runs with other options than those of redissonRows, and next to each what the defaults do.
-func redissonOptionRows() (string, error) {
-	runs, err := redissonRuns()
-	if err != nil {
-		return "", err
-	}
-	defaults := map[string]measured{}
-	for _, m := range runs {
-		if m.options == "" {
-			defaults[m.scenario+m.lock] = m
-		}
-	}
-	var rows [][]string
-	for _, m := range runs {
-		if m.options == "" || strings.Contains(m.options, "version=") || m.lock != "RLock" {
-			continue
-		}
-		with, none := m, defaults[m.scenario+m.lock]
-		noneCell, noneOutage := "", ""
-		if none.scenario != "" {
-			noneCell, noneOutage = none.cell(), none.outage
-		}
-		rows = append(rows, []string{"`" + m.scenario + "`", "`" + m.options + "`", with.cell(), with.outage, noneCell, noneOutage})
-	}
-	return table([]string{"scenario", "option", "result", "longest outage, s", "defaults", "longest outage, s"}, rows), nil
+	return table([]string{"scenario", "option", "result", "longest outage, s", "defaults", "longest outage, s"}, rows)
 }

@@ -136,7 +136,7 @@ func (p libraryPage) questions(cells []cell, batches []batch) string {
 	columns = slices.DeleteFunc(append(columns, missing...), isPort)
 	at, _ := index(cells, measuredIn, columns)
 	part := part{locks: columns, at: at, batches: batches}
-	text := "## Ten questions\n\nViolated episodes of those that count, in world `" + measuredIn + "` ([how to read them](../questions.md)). An empty cell was not measured.\n\n"
+	text := "## Ten questions\n\nEach cell has the violated and the counted episodes, in world `" + measuredIn + "` ([how to read them](../questions.md)). An empty cell was not measured.\n\n"
 	if shown := part.shown(); len(shown) > 0 {
 		text += measuredBy(shown, batches) + "\n"
 	}
