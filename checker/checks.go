@@ -60,7 +60,7 @@ func Rules() []Rule {
 		{"two-holders", Exclusion, held, true, "A client was granted the lock while another client worked under it."},
 		{"reader-and-writer", Exclusion, held, true, "A reader and a writer of different owners worked at the same time."},
 
-		{ruleEvicted, Results, nil, false, "The lock answered a client that it does not hold the lock, within its lease and before it released it; or a later answer said that it did hold; or another client was granted the lock during the refused release, within that lease."},
+		{ruleEvicted, Results, nil, false, "The lock answered \"not held\" to a client within its lease and before its release. Or it answered so to a release, and a later answer shows that the client did hold, or another client was granted the lock during that release, within the lease."},
 		{"released-without-holding", Results, nil, false, "A release or a renewal was answered with ok, though its session cannot have held without a break until then."},
 		{"released-twice", Results, nil, false, "Two releases of one session were answered with ok."},
 		{ruleGrantedDead, Results, nil, false, "A grant came when its lease had been over for 500 ms or more: by the end that the library reported, unless a fault stopped the client or changed its clock; or by the ttl of a single attempt, if no fault concerned the client."},

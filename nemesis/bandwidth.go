@@ -19,8 +19,8 @@ const (
 )
 
 var bandwidthEntry = Entry{
-	Name: "bandwidth", About: "let only so many bytes a second through links", Link: true,
-	Keys: []Key{{Name: "rate", Takes: "bytes a second", Needed: true, About: "how much passes, from 1kB/s to 10MB/s"}},
+	Name: "bandwidth", About: "limit the bandwidth of links", Link: true,
+	Keys: []Key{{Name: "rate", Takes: "bytes a second", Needed: true, About: "the bandwidth, from 1kB/s to 10MB/s"}},
 	New:  newBandwidth,
 	Try:  Step{Target: "master -> clients", For: oneSecond, Options: map[string]string{"rate": "2kB/s"}},
 	Draw: []Step{{Target: "nodes -> clients", Options: map[string]string{"rate": "2kB/s"}}},

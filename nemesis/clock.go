@@ -21,7 +21,7 @@ const clockLeast = 250 * time.Millisecond
 const clockMost = 10 * 365 * 24 * time.Hour
 
 var clockEntry = Entry{
-	Name: "clock", About: "shift the wall clocks of servers or clients, at once or little by little",
+	Name: "clock", About: "shift the wall clocks of servers or clients, by a jump or a drift",
 	Keys: []Key{
 		{Name: "by", Takes: "duration or minus a duration", About: "how far the clock jumps, ahead (5s) or back (-5s)"},
 		{Name: "drift", Takes: "percent", About: "what the clock gains (10%) or loses (-10%) in every second"},

@@ -9,7 +9,7 @@ import (
 )
 
 var cutEntry = Entry{
-	Name: "cut", About: "hold all that travels on links, one way (->) or both (<->)", Link: true, New: newCut,
+	Name: "cut", About: "hold all data on links, in one direction (->) or both (<->)", Link: true, New: newCut,
 	Try: Step{Target: "clients -> master", For: oneSecond},
 	Draw: []Step{
 		{Target: "holder -> master", When: workloads.Releasing},

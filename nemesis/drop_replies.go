@@ -8,7 +8,7 @@ import (
 )
 
 var dropRepliesEntry = Entry{
-	Name: "drop-replies", About: "drop the replies of nodes: requests are done, and clients never learn it", Link: true, New: newDropReplies,
+	Name: "drop-replies", About: "drop the replies of nodes: requests are executed, and clients get no answer", Link: true, New: newDropReplies,
 	Try:  Step{Target: "master -> clients", For: oneSecond},
 	Draw: []Step{{Target: "master -> clients"}},
 }

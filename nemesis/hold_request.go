@@ -8,7 +8,7 @@ import (
 )
 
 var holdRequestEntry = Entry{
-	Name: "hold-request", About: "delay one request of the holder until its client waits for it no longer", New: newHoldRequest,
+	Name: "hold-request", About: "delay one request of the holder until its client stops waiting for the answer", New: newHoldRequest,
 	Try:  Step{Target: "holder", When: workloads.Releasing, Request: 1, For: oneSecond},
 	Also: []Step{{Target: "holder", When: workloads.Acquiring, Request: 1, For: oneSecond}},
 }

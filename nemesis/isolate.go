@@ -13,10 +13,10 @@ import (
 )
 
 var isolateEntry = Entry{
-	Name: "isolate", About: "cut a node off from all others, but for those on its side",
+	Name: "isolate", About: "cut a node off from all nodes and clients, except those of key with",
 	Keys: []Key{
-		{Name: "with", Takes: TakesRole, About: "those who stay connected to it, such as half the clients"},
-		{Name: "way", Takes: "both|in|out", Default: "both", About: "which direction is cut: what it hears (in), what it says (out), or both"},
+		{Name: "with", Takes: TakesRole, About: "nodes and clients that stay connected to it, such as half the clients"},
+		{Name: "way", Takes: "both|in|out", Default: "both", About: "the direction that is cut: messages to it (in), messages from it (out), or both"},
 	},
 	New: newIsolate,
 	Try: Step{Target: "master", For: oneSecond},

@@ -12,10 +12,10 @@ import (
 )
 
 var killEntry = Entry{
-	Name: "kill", About: "end nodes at once, restart them when it heals (data: kept, unsynced or lost); or kill a client",
+	Name: "kill", About: "kill nodes, and restart them when it heals (data: kept, unsynced or lost); or kill a client",
 	Keys: []Key{
-		{Name: "data", Takes: "kept|unsynced|lost", Default: "kept", About: "whether a server that is started again still has what it had on disk; unsynced: as after a loss of power, without what it had not synced"},
-		{Name: "names", Takes: "lost|kept", Default: "lost", About: "with data: unsynced, what becomes of names of files that were created, renamed or removed without a sync of their folder"},
+		{Name: "data", Takes: "kept|unsynced|lost", Default: "kept", About: "which data a restarted server has: all that it had written; only what it had synced, as after a loss of power; or none"},
+		{Name: "names", Takes: "lost|kept", Default: "lost", About: "with data: unsynced, whether a created, renamed or removed name survives without a sync of its folder"},
 		{Name: "early", Takes: "true|false", Default: "false", About: "true: an independent master may be back without its data before its leases have ended"},
 	},
 	New: newKill,

@@ -17,9 +17,9 @@ import (
 const lateEnough = 100 * time.Millisecond
 
 var lagEntry = Entry{
-	Name: "lag", About: "delay all that travels on links", Link: true,
+	Name: "lag", About: "delay all data on links", Link: true,
 	Keys: []Key{
-		{Name: "by", Takes: TakesDuration, Needed: true, About: "how late everything arrives"},
+		{Name: "by", Takes: TakesDuration, Needed: true, About: "the delay of each message"},
 		{Name: "jitter", Takes: TakesDuration, About: "random deviation from the delay, drawn for each message"},
 	},
 	New: newLag,

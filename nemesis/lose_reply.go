@@ -8,8 +8,8 @@ import (
 )
 
 var loseReplyEntry = Entry{
-	Name: "lose-reply", About: "lose the answer to one request of the holder: done, and never heard of",
-	Keys:    []Key{{Name: "then", Takes: "reset|silence", Default: "reset", About: "what becomes of the connection: it ends, or is silent until the client gives it up"}},
+	Name: "lose-reply", About: "lose the answer to one request of the holder, which is executed",
+	Keys:    []Key{{Name: "then", Takes: "reset|silence", Default: "reset", About: "whether the connection ends, or stays silent until the client closes it"}},
 	New:     newLoseReply,
 	Instant: true,
 	Try:     Step{Target: "holder", When: workloads.Acquiring, Request: 1},

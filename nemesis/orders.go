@@ -18,8 +18,8 @@ import (
 
 var (
 	busyEntry = Entry{
-		Name: "busy", About: "keep servers from serving anybody for a time (DEBUG SLEEP)",
-		Keys: []Key{{Name: "by", Takes: TakesLength, Needed: true, About: "how long the server answers no request"}}, New: newBusy,
+		Name: "busy", About: "block servers for a time (DEBUG SLEEP)",
+		Keys: []Key{{Name: "by", Takes: TakesLength, Needed: true, About: "how long the server answers nothing"}}, New: newBusy,
 		Instant: true,
 		Try:     Step{Target: "master", Options: map[string]string{"by": "2s"}},
 		Draw:    []Step{{Target: "master", Options: map[string]string{"by": "1s"}}},
@@ -27,7 +27,7 @@ var (
 	// flushEntry makes servers forget everything, as FLUSHALL does by mistake, in a test on the wrong server, or
 	// in a script that clears a cache.
 	flushEntry = Entry{
-		Name: "flush", About: "make servers forget everything (FLUSHALL)",
+		Name: "flush", About: "remove all keys of servers (FLUSHALL)",
 		New:     instantOrder(service.OrderFlush, "flush ", " forgets everything", history.EffectData),
 		Instant: true,
 		Try:     Step{Target: "master"},
@@ -35,20 +35,20 @@ var (
 	// evictEntry makes servers remove all keys that expire, as a server without free memory does with the policy
 	// volatile-random. Keys without expiry stay, such as a counter of fencing tokens.
 	evictEntry = Entry{
-		Name: "evict", About: "make servers throw away keys that have an end, as for want of memory",
+		Name: "evict", About: "make servers evict keys with a TTL, as if memory were short",
 		New:     instantOrder(service.OrderEvict, "evict keys at ", " throws keys away", history.EffectData),
 		Instant: true,
 		Try:     Step{Target: "master"},
 	}
 	poisonEntry = Entry{
-		Name: "poison", About: "put a value of another type in the place of the holder's key", New: newPoison,
+		Name: "poison", About: "replace the holder's key by a value of another type", New: newPoison,
 		Try: Step{Target: "master", When: workloads.Acquired, For: oneSecond},
 	}
 	// dropSubscribersEntry closes the connections of all subscribers of a server. They miss messages that are
 	// published before they are back, so a lock that wakes its waiters by messages must look again after it
 	// reconnects. It is not an error if no client listens.
 	dropSubscribersEntry = Entry{
-		Name: "drop-subscribers", About: "end the connections of those who listen for messages",
+		Name: "drop-subscribers", About: "end the connections of subscribers",
 		New:     instantOrder(service.OrderDropSubscribers, "drop subscribers of ", " ends subscriptions", history.EffectDisconnectAll),
 		Instant: true,
 		Try:     Step{Target: "master"},

@@ -10,7 +10,7 @@ import (
 )
 
 var pauseEntry = Entry{
-	Name: "pause", About: "stop clients or nodes, timers and all (SIGSTOP)", New: newPause,
+	Name: "pause", About: "stop clients or nodes with their timers (SIGSTOP)", New: newPause,
 	Try:  Step{Target: "holder", When: workloads.Acquired, For: oneSecond},
 	Also: []Step{{Target: "master", For: oneSecond}},
 	Draw: []Step{

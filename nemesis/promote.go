@@ -11,7 +11,7 @@ import (
 )
 
 var promoteEntry = Entry{
-	Name: "promote", About: "make a replica the master by hand", New: newPromote, Promotes: true,
+	Name: "promote", About: "promote a replica by hand", New: newPromote, Promotes: true,
 	Instant: true,
 	Try:     Step{Target: "a replica"},
 	Draw:    []Step{{Target: "a replica"}},

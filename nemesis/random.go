@@ -41,9 +41,9 @@ var RandomKeys = []Key{
 	{Name: "steps", Takes: TakesNumber, Default: strconv.Itoa(randomSteps), About: "how many steps an episode has, from 1 to 100"},
 	{Name: "apart", Takes: TakesRange, Default: randomApart.String(), About: "from the start of one step to that of the next"},
 	{Name: "for", Takes: TakesRange, Default: randomLasts.String(), About: "how long each is in effect"},
-	{Name: clientClocks, Takes: "on|off", Default: "on where a client is a module", About: "whether clocks of clients are drawn, too"},
-	{Name: "power", Takes: "on|off", Default: "off", About: "whether losses of power are drawn, too, as steps of kill"},
-	{Name: "weights", Takes: TakesText, Default: "all alike", About: "how often each fault is drawn, as \"kill 2, pause 1\"; others never"},
+	{Name: clientClocks, Takes: "on|off", Default: "on where a client is a module", About: "whether faults of client clocks are drawn, too"},
+	{Name: "power", Takes: "on|off", Default: "off", About: "whether steps of kill can be losses of power"},
+	{Name: "weights", Takes: TakesText, Default: "all alike", About: "the relative frequency of each fault, such as \"kill 2, pause 1\"; other faults are not drawn"},
 }
 
 // The default bounds. Faults overlap now and then, and none lasts so long that a paused holder

@@ -13,7 +13,7 @@ import (
 )
 
 var ringEntry = Entry{
-	Name: "ring", About: "let each of at least four nodes see its two neighbours alone",
+	Name: "ring", About: "let each of at least four nodes reach only its two neighbours",
 	Keys: []Key{{Name: "with", Takes: TakesRole, About: "clients at one node each"}},
 	New:  newRing,
 	Try:  Step{Target: "nodes", For: oneSecond, Options: map[string]string{"with": "clients"}},

@@ -20,7 +20,7 @@ var Roles = []Role{
 	{"master", "the master; in a cluster that of the key; of independent masters one that granted"},
 	{"replicas", "all data nodes that follow the master"},
 	{"a replica", "one of the replicas"},
-	{"nearest replica", "the replica that has heard most of the master, which an election prefers"},
+	{"nearest replica", "the replica that has received most data of the master, which an election prefers"},
 	{"minority", "of independent masters (N-1)/2 that granted"},
 	{"majority", "of independent masters N/2+1 that granted; else the master"},
 	{"nodes", "all servers"},

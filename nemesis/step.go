@@ -24,7 +24,7 @@ type Step struct {
 	// Mode limits When to requests of one mode.
 	Mode *locks.Mode `yaml:"mode" about:"with when: exclusive or shared, the mode of the request; left out: either"`
 	// Client limits When to the moments of one client, and Nth, if not 0, to the n-th of them in the run.
-	Client string `yaml:"client" about:"with when: the client whose moment it is, such as client-0; left out: any client"`
+	Client string `yaml:"client" about:"with when: the client that must reach the moment, such as client-0; left out: any client"`
 	Nth    int    `yaml:"nth" about:"with when and client: which of these moments of the client; the run then has no grants before its first episode"`
 	// Request, if not 0, starts the step in the middle of the operation after the event: when the
 	// client's n-th request has been carried out, and before it receives the reply. After Checked

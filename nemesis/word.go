@@ -50,12 +50,12 @@ var Moments = []Word{
 	{string(workloads.Acquiring), "a client is about to ask for a lock"},
 	{string(workloads.Acquired), "a client was just granted a lock"},
 	{string(workloads.Waiting), "a client was just refused, and will ask again"},
-	{string(workloads.Checked), "a client has just made sure that it holds its lock"},
+	{string(workloads.Checked), "a client has just checked that it holds its lock"},
 	{string(Renewing), "the library of a client that was just granted a lock sends a renewal, before the release"},
-	{string(Renewed), "a server was seen to keep a held lock for longer; no client is held up"},
-	{string(workloads.Releasing), "a client is about to give its lock back"},
-	{string(workloads.Released), "a client was just answered that it gave its lock back"},
-	{string(Idle), "no client holds a lock or asks for one; all are kept from asking meanwhile"},
+	{string(Renewed), "a probe saw that a server keeps a held lock for longer; no client waits"},
+	{string(workloads.Releasing), "a client is about to release its lock"},
+	{string(workloads.Released), "a client just got the answer to its release"},
+	{string(Idle), "no client holds a lock or asks for one; clients wait until the fault is in effect"},
 }
 
 // Events are the moments, as steps name them.
@@ -71,7 +71,7 @@ func events() []workloads.Event {
 
 // Links are the ways to write a link.
 var Links = []Word{
-	{"A -> B", "what travels from A to B; each is a role, or the name of a node or a client"},
+	{"A -> B", "data from A to B; each is a role, or the name of a node or a client"},
 	{"A <-> B", "both directions"},
 	{"A and B -> C", "several at one end, as in: master and sentinel-1 -> clients"},
 }

@@ -55,9 +55,9 @@ func (j Judgement) matches(got Judgement) bool {
 type Expectation struct {
 	// Judgement is the expectation for the whole. Its Verdict is empty if Checks contain everything. With a class it
 	// covers the violations of that class, and without a class all violations.
-	Judgement `yaml:"verdict" about:"valid, violated, unknown or unjudged; after violated perhaps a class"`
+	Judgement `yaml:"verdict" about:"valid, violated, unknown or unjudged; a class may follow violated"`
 	Rate      *Rate                    `yaml:"rate" about:"the share of violating episodes"`
-	Limits    map[string]time.Duration `yaml:"limits" about:"the most that figures may be"`
+	Limits    map[string]time.Duration `yaml:"limits" about:"the largest values that figures may have"`
 	Checks    map[string]Judgement     // by checker
 	// Of, if not empty, is the name without options for which the expectation was written.
 	Of string

@@ -18,7 +18,7 @@ type Scenario struct {
 	Name     string             // of the file, without folder and suffix
 	About    string             `yaml:"about" about:"what the scenario shows, in a few sentences"`
 	Shows    []string           `yaml:"shows" about:"ids of docs/bugs.md"`
-	Point    Point              `yaml:"point" about:"what must happen in an episode, or it counts for nothing"`
+	Point    Point              `yaml:"point" about:"the event without which an episode does not count"`
 	Locks    []LockUse          `yaml:"locks" about:"the locks that run"` // in the order of the file
 	Servers  map[string]Servers // by service; see [Scenario.On]
 	Workload Workload           `yaml:"workload" about:"what the clients do"`

@@ -86,7 +86,7 @@ var (
 
 // Why several libraries break rules of the conformance suite.
 const (
-	triesQueue     = "a try joins the queue before it looks, and those who leave it again keep others from being first"
+	triesQueue     = "a try joins the queue before it checks, and clients that leave the queue again keep others from being first"
 	waitsByRetries = "it waits by a number of retries, each after a delay with a random part, which can end before the time is over"
 )
 

@@ -134,7 +134,7 @@ func zookeeperLocks() []Lock {
 	options := []Option{
 		ownLease(lasting("session", zkSession, "2s", 10*time.Millisecond)),
 		lasting("limit", "how long an acquire or a release may take in addition to its wait", "3s", 10*time.Millisecond),
-		word("suspend", "lost: a holder hears of a loss when the connection is lost; on: when a server says that the session has expired", "lost", "on"),
+		word("suspend", "lost: a holder learns of a loss when the connection is lost; on: when a server reports that the session has expired", "lost", "on"),
 	}
 	settings := func(v values) zookeeperlocks.Options {
 		return zookeeperlocks.Options{Session: v.duration("session"), Limit: v.duration("limit"), Suspended: v["suspend"] == "on"}
