@@ -203,7 +203,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 	do("CREATE USER app IDENTIFIED BY '" + secret + "'")
 	url, env := "mysql://app@"+site.Hosts(), "LOCKBENCH_MARIADB_PASSWORD="
 	refused(t, env+"wrong", url, "it refuses the login", "Access denied for user 'app'", "LOCKBENCH_MARIADB_PASSWORD")
-	refused(t, env+secret, url, "the user app may make no database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
+	refused(t, env+secret, url, "the user app may not create the database of a run: GRANT ALL ON `lockbench:%`.* TO `app`@`%`")
 	do("GRANT ALL ON `lockbench:%`.* TO `app`@`%`") // the hint in the error above
 	out := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), trialtest.Program(t), "run", "steady", "--servers", url, "--locks", "no-lock,mysql-row,mysql-for-update", "--episodes", "1", "--seed", "42", "--out", out)
@@ -213,7 +213,7 @@ func mariadbApart(t *testing.T, site *sitetest.Site) {
 	}
 	sitetest.Absent(t, out, secret)
 	do("SET GLOBAL read_only = 1")
-	refused(t, env+secret, url, "it is read-only, as replicas are: name the primary")
+	refused(t, env+secret, url, "it is read-only, like a replica: name the primary")
 	do("SET GLOBAL read_only = 0", "CREATE DATABASE `lockbench:7:`", "CREATE DATABASE lockbench")
 	root := "mysql://" + site.Hosts()
 	refused(t, env, root, `"lockbench:7:"`, "DROP DATABASE")

@@ -144,7 +144,7 @@ func (l Location) Survey(ctx context.Context, identify func(ctx context.Context,
 	}
 	for _, id := range slices.Sorted(maps.Keys(first.Members)) {
 		if seen[id] == "" {
-			return site, fmt.Errorf("%s has a member %s that --servers does not name: name all members, by where clients reach them", l.Addrs[0], first.Members[id])
+			return site, fmt.Errorf("%s has a member %s that --servers does not name: name all members, by the addresses that clients use", l.Addrs[0], first.Members[id])
 		}
 	}
 	return site, nil

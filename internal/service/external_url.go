@@ -94,7 +94,7 @@ func OneGroup(urls []string, port string) (all URL, err error) {
 			continue
 		}
 		if u.Scheme != all.Scheme || u.User != all.User || u.Path != all.Path {
-			return all, fmt.Errorf("%s: these servers are one group, and must be reached in one way: the same scheme, user and path in each URL", Redacted(text))
+			return all, fmt.Errorf("%s: these servers are one group: use the same scheme, user and path in each URL", Redacted(text))
 		}
 		all.Addrs = append(all.Addrs, u.Addrs...)
 	}
@@ -139,7 +139,7 @@ func (f URLForm) Locate(urls []string) (Location, error) {
 	case !l.TLS && !slices.Contains(f.Plain, u.Scheme):
 		return l, fmt.Errorf("%s: %s", urls[0], f.Named)
 	case f.NoPath != "" && u.Path != "":
-		return l, fmt.Errorf("%s: the path /%s means nothing here: %s", urls[0], u.Path, f.NoPath)
+		return l, fmt.Errorf("%s: the path /%s cannot be used: %s", urls[0], u.Path, f.NoPath)
 	case strings.Contains(u.Path, "?"):
 		return l, fmt.Errorf("%s: settings in a URL mean nothing here: TLS is %s://, and --tls-ca FILE", urls[0], f.TLS[0])
 	case several && f.Several.Name == "":

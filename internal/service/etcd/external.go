@@ -13,8 +13,8 @@ import (
 )
 
 // noLogin is why users and passwords are not supported.
-const noLogin = "etcd asks for them inside its own protocol, in each request of each client, and the relay does not read that; " +
-	"what can be used is a client certificate, etcds://HOST:PORT with --tls-cert FILE --tls-key FILE, of an etcd without `auth enable`"
+const noLogin = "etcd expects them inside its own protocol, in each request of each client, and the proxy does not parse that protocol; " +
+	"use a client certificate, etcds://HOST:PORT with --tls-cert FILE --tls-key FILE, and an etcd without `auth enable`"
 
 // urls are such as etcd://host:port,... for all members of one cluster, or one server.
 var urls = service.URLForm{
@@ -43,9 +43,9 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		case err != nil:
 			return is, err
 		case s.Header.Member == "":
-			return is, fmt.Errorf("%s answers, and not as an etcd does", addr)
+			return is, fmt.Errorf("%s answers, but is not an etcd", addr)
 		case s.IsLearner:
-			return is, fmt.Errorf("%s is a learner, which serves no client: leave it out", addr)
+			return is, fmt.Errorf("%s is a learner, which serves no clients: remove it from --servers", addr)
 		}
 		is = service.Identity{About: Name + " " + s.Version, ID: s.Header.Member, Group: s.Header.Cluster, Members: map[string]string{}}
 		for _, m := range list.Members {
@@ -75,7 +75,7 @@ func (g *servers) onLeader(ctx context.Context, path, text string, question map[
 	question["key"], question["range_end"] = []byte(text), end
 	err = g.ask(ctx, leader, path, question, answer)
 	if err != nil && (strings.Contains(err.Error(), "user name is empty") || strings.Contains(err.Error(), "permission denied")) {
-		err = fmt.Errorf("%w: this etcd wants a user (`auth enable`), and none can be given: %s", err, noLogin)
+		err = fmt.Errorf("%w: this etcd requires a user (`auth enable`), which lockbench does not support: %s", err, noLogin)
 	}
 	return leader, err
 }

@@ -65,7 +65,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 				return err
 			}
 			if !writable(readOnly) {
-				return errors.New("it is read-only, as replicas are: name the primary")
+				return errors.New("it is read-only, like a replica: name the primary")
 			}
 			_, refusal = db.ExecContext(ctx, mayMake)
 			return nil
@@ -74,7 +74,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		case err != nil:
 		case said(refusal, noDatabaseRight, noTableRight):
 			at := strings.LastIndexByte(self, '@')
-			err = fmt.Errorf("%s: the user %s may make no database of a run: GRANT ALL ON `lockbench:%%`.* TO %s@%s", addr, l.User, quoted(self[:max(at, 0)]), quoted(self[at+1:]))
+			err = fmt.Errorf("%s: the user %s may not create the database of a run: GRANT ALL ON `lockbench:%%`.* TO %s@%s", addr, l.User, quoted(self[:max(at, 0)]), quoted(self[at+1:]))
 		case !said(refusal, noSuchDatabase, twoColumns):
 			err = fmt.Errorf("%s: may a database be made: %w", addr, refusal)
 		}

@@ -24,7 +24,7 @@ func TestService(t *testing.T) {
 			{URLs: "mariadbs://a", Addrs: "a:3306", Topology: "1 mariadb", User: "root", TLS: true},
 			{URLs: "mysql://a,b", Refused: "name the primary"},
 			{URLs: "mysql+tls://a", Refused: "mysqls:// for TLS"},
-			{URLs: "mysql://a/shop", Refused: "/shop means nothing here"},
+			{URLs: "mysql://a/shop", Refused: "/shop cannot be used"},
 			{URLs: "mysql://a?tls=true", Refused: "not a HOST"},
 			{URLs: "mysql://app:secret@a", Refused: "a password in a URL"},
 			{URLs: "mysql://a mysql://b", Refused: "name the primary"},

@@ -62,9 +62,9 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		case m.Kind == router:
 			return is, fmt.Errorf("%s is a router of a sharded cluster: name the members of one replica set", addr)
 		case m.Arbiter:
-			return is, fmt.Errorf("%s is an arbiter, which keeps nothing: leave it out", addr)
+			return is, fmt.Errorf("%s is an arbiter, which stores no data: remove it from --servers", addr)
 		case m.Set == "" && len(l.Addrs) > 1:
-			return is, fmt.Errorf("%s is of no replica set: name one server, or the members of one set", addr)
+			return is, fmt.Errorf("%s does not belong to a replica set: name one server, or the members of one set", addr)
 		}
 		is = service.Identity{About: "MongoDB " + build.Version, ID: m.Calls, Group: m.Set, Also: m.Calls, Members: map[string]string{}}
 		if build.Ferret != "" {
@@ -131,7 +131,7 @@ func (g *servers) clear(ctx context.Context, prefix string) (int, error) {
 		return 0, err
 	}
 	if said.N == nil {
-		return 0, errors.New("it does not say how many documents it has removed")
+		return 0, errors.New("it does not report how many documents it has removed")
 	}
 	return *said.N, nil
 }

@@ -74,9 +74,9 @@ func TestSurvey(t *testing.T) {
 	r.Refuses(t, Service, []servicetest.Refused{
 		{Name: "two of three", Nodes: everyNode[:2], Want: "db-3:27017 that --servers does not name: name all members"},
 		{Name: "two sets", Is: func() { r.set[2] = "other" }, Nodes: everyNode, Want: `of two clusters, "rs" and "other"`},
-		{Name: "no set", Is: func() { r.set[2] = "" }, Nodes: everyNode, Want: "is of no replica set"},
+		{Name: "no set", Is: func() { r.set[2] = "" }, Nodes: everyNode, Want: "does not belong to a replica set"},
 		{Name: "a router", Is: func() { r.set[2], r.odd = "rs", bson.M{"msg": "isdbgrid"} }, Nodes: everyNode[2:], Want: "router of a sharded cluster"},
-		{Name: "an arbiter", Is: func() { r.odd = bson.M{"arbiterOnly": true} }, Nodes: everyNode, Want: "leave it out"},
+		{Name: "an arbiter", Is: func() { r.odd = bson.M{"arbiterOnly": true} }, Nodes: everyNode, Want: "is an arbiter"},
 		{Name: "one server twice", Is: func() { r.odd = bson.M{"me": "db-1:27017"} }, Nodes: everyNode, Want: "is the same server as " + r.At("mongo-1")},
 	})
 }

@@ -37,7 +37,7 @@ func TestService(t *testing.T) {
 			},
 			{URLs: "mongo://a", Addrs: "a:27017", Topology: "1 mongo", Database: "lockbench"},
 			{URLs: "mongodb://a mongodb://b", Addrs: "a:27017 b:27017", Topology: "mongo replica set of 2", Database: "lockbench"},
-			{URLs: "mongodb://a mongodb+tls://b", Refused: "in one way"},
+			{URLs: "mongodb://a mongodb+tls://b", Refused: "use the same scheme"},
 			{URLs: "mongodb://a,a:27017", Refused: "named twice"},
 			{URLs: "mongodb://a/x?replicaSet=y", Refused: "mongodb+tls://"},
 			{URLs: "mongodb://a/x.y", Refused: `cannot be called "x.y"`},

@@ -31,13 +31,13 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		switch {
 		case err != nil:
 		case is.ID == "":
-			err = fmt.Errorf("%s answers, and not as a NATS server does", addr)
+			err = fmt.Errorf("%s answers, but is not a NATS server", addr)
 		case !is.JetStream:
 			err = fmt.Errorf("%s serves no JetStream, in which locks are kept", addr)
 		case len(l.Addrs) > 1 && is.Cluster == "":
-			err = fmt.Errorf("%s is a server alone, and no cluster: name one server, or all of a cluster", addr)
+			err = fmt.Errorf("%s is a single server without a cluster: name one server, or all servers of a cluster", addr)
 		case len(l.Addrs) == 1 && is.Cluster != "":
-			err = fmt.Errorf("%s is one server of the cluster %q: name all that keep streams, by where clients reach them", addr, is.Cluster)
+			err = fmt.Errorf("%s is one server of the cluster %q: name all servers that keep streams, by the addresses that clients use", addr, is.Cluster)
 		}
 		return service.Identity{About: "NATS " + is.Version, ID: is.ID, Group: is.Cluster}, err
 	})

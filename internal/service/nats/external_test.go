@@ -69,7 +69,7 @@ func TestSurvey(t *testing.T) {
 	}
 	one, two := f.nodes["nats-1"], f.nodes["nats-2"]
 	f.Refuses(t, Service, []servicetest.Refused{
-		{Name: "one of a group", Nodes: everyNode[:1], Want: "name all that keep streams"},
+		{Name: "one of a group", Nodes: everyNode[:1], Want: "name all servers that keep streams"},
 		{Name: "of another group", Is: func() { two.about.Cluster = "d" }, Nodes: everyNode[:2], Want: "of two clusters"},
 		{
 			Name: "the same by another address", Is: func() { two.about.Cluster, two.about.ID = "c", "ID-nats-1" },
@@ -77,7 +77,7 @@ func TestSurvey(t *testing.T) {
 		},
 		{
 			Name: "two that are alone", Is: func() { one.about.Cluster, two.about = "", info{JetStream: true} },
-			Nodes: everyNode[:2], Want: "no cluster",
+			Nodes: everyNode[:2], Want: "without a cluster",
 		},
 		{Name: "without JetStream", Is: func() { one.about.JetStream = false }, Nodes: everyNode[:1], Want: "serves no JetStream"},
 	})

@@ -51,7 +51,7 @@ func (o *Operator) follows(name string, s State, lead string) error {
 	case s.Broken != nil:
 		return fmt.Errorf("%s cannot follow %s: %w", name, lead, s.Broken)
 	case !s.Streams:
-		return fmt.Errorf("%s hears nothing of %s", name, lead)
+		return fmt.Errorf("%s is not connected to %s", name, lead)
 	case s.Follows.IsValid() && s.Follows != at:
 		return fmt.Errorf("%s follows %s, and %s is at %s", name, s.Follows, lead, at)
 	}

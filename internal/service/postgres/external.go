@@ -60,7 +60,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		case standby:
 			return is, fmt.Errorf("%s is a standby: name the primary", addr)
 		case !may:
-			return is, fmt.Errorf("%s: the user %s may make no schema in the database %s: GRANT CREATE ON DATABASE %s TO %s",
+			return is, fmt.Errorf("%s: the user %s may not create a schema in the database %s: GRANT CREATE ON DATABASE %s TO %s",
 				addr, l.User, l.Database, quoted(l.Database), quoted(l.User))
 		}
 		version, _, _ = strings.Cut(version, " ")

@@ -151,7 +151,7 @@ func (g *sharded) members(ctx context.Context, node string) ([]member, error) {
 	for line := range strings.Lines(fmt.Sprint(reply)) {
 		words := strings.Fields(line)
 		if len(words) < 8 {
-			return nil, fmt.Errorf("%s answers CLUSTER NODES by %q", node, line)
+			return nil, fmt.Errorf("%s answers CLUSTER NODES with %q", node, line)
 		}
 		m := member{id: words[0], name: g.called(placeOf(words[1])), flags: strings.Split(words[2], ","),
 			linked: words[7] == "connected", slots: words[8:]}

@@ -39,10 +39,10 @@ func locate(urls []string) (service.Location, error) {
 			continue
 		}
 		if l.Topology.Name != locks.Single || all.Topology.Name != locks.Single && all.Topology.Name != locks.Independent {
-			return l, fmt.Errorf("%s: several URLs are independent masters, each redis://HOST:PORT; the hosts of one set of sentinels or of one cluster stand in one URL, with commas between", text)
+			return l, fmt.Errorf("%s: several URLs are independent masters, each redis://HOST:PORT; put the hosts of one Sentinel set or one cluster into one URL, with commas between them", text)
 		}
 		if l.TLS != all.TLS || l.User != all.User || l.Database != all.Database {
-			return l, fmt.Errorf("%s: all masters must be reached in one way: as one user, in one database, and all with TLS (rediss) or none", text)
+			return l, fmt.Errorf("%s: all masters need the same user, the same database, and the same scheme: all with TLS (rediss) or none", text)
 		}
 		all.Addrs = append(all.Addrs, l.Addrs...)
 		all.Topology = form(locks.Independent).Sized(len(all.Addrs))
@@ -65,7 +65,7 @@ func locateOne(text string) (l service.Location, err error) {
 	case string(locks.Sentinel), string(locks.Cluster):
 		l.Topology = form(locks.Topology(topology))
 	default:
-		return l, fmt.Errorf("servers are joined as redis://, redis+sentinel:// or redis+cluster://, not as %q", topology)
+		return l, fmt.Errorf("the scheme is redis://, redis+sentinel:// or redis+cluster://, not %q", topology)
 	}
 	if l.Topology.Name == locks.Sentinel {
 		port = usualSentinel
@@ -82,7 +82,7 @@ func locateOne(text string) (l service.Location, err error) {
 		l.Master = u.Path
 	case u.Path == "":
 	case l.Topology.Name == locks.Cluster:
-		return l, fmt.Errorf("the path /%s means nothing here: a cluster has database 0 alone", u.Path)
+		return l, fmt.Errorf("the path /%s cannot be used: a cluster has only database 0", u.Path)
 	default:
 		if n, err := strconv.ParseUint(u.Path, 10, 16); err != nil || strconv.FormatUint(n, 10) != u.Path {
 			return l, fmt.Errorf("the path /%s is not the number of a database, such as redis://HOST:PORT/3", u.Path)
@@ -91,7 +91,7 @@ func locateOne(text string) (l service.Location, err error) {
 	}
 	switch {
 	case l.Topology.Name == locks.Single && len(l.Addrs) > 1:
-		return l, errors.New("several servers are several URLs: redis://A:6379,redis://B:6379")
+		return l, errors.New("write one URL for each server: redis://A:6379,redis://B:6379")
 	}
 	return l, nil
 }
@@ -216,7 +216,7 @@ func (s *surveyor) watched(ctx context.Context) error {
 		id, err := s.ask(ctx, service.Witness, addr, "SENTINEL", "MYID")
 		errs = append(errs, err)
 		if err == nil && known[fmt.Sprint(id)] {
-			return fmt.Errorf("%s is a sentinel that is named twice, by two addresses", addr)
+			return fmt.Errorf("%s is a sentinel that is named twice, with two addresses", addr)
 		}
 		known[fmt.Sprint(id)] = true
 	}
@@ -233,7 +233,7 @@ func (s *surveyor) watched(ctx context.Context) error {
 	}
 	at := texts(master)
 	if len(at) != 2 {
-		return fmt.Errorf("%s watches no master that is called %q", s.Addrs[0], s.Master)
+		return fmt.Errorf("%s watches no master named %q", s.Addrs[0], s.Master)
 	}
 	replicas, err1 := ask("REPLICAS")
 	others, err2 := ask("SENTINELS")
@@ -261,7 +261,7 @@ func (s *surveyor) clustered(ctx context.Context) error {
 		for line := range strings.Lines(fmt.Sprint(reply)) {
 			words := strings.Fields(line)
 			if len(words) < 8 {
-				return fmt.Errorf("%s answers CLUSTER NODES by %q", addr, line)
+				return fmt.Errorf("%s answers CLUSTER NODES with %q", addr, line)
 			}
 			host, port := placeOf(words[1])
 			node := net.JoinHostPort(host, port)
@@ -344,7 +344,7 @@ func (g *nodes) scan(ctx context.Context, node, text string, most int) ([]string
 		}
 		list, _ := reply.([]any)
 		if len(list) != 2 {
-			return nil, fmt.Errorf("%s answers SCAN by %v", node, reply)
+			return nil, fmt.Errorf("%s answers SCAN with %v", node, reply)
 		}
 		keys = append(keys, texts(list[1])...)
 		slices.Sort(keys)

@@ -13,8 +13,8 @@ import (
 )
 
 // noLogin is why users and passwords are not supported.
-const noLogin = "a client of ZooKeeper logs in after it has opened a session, and the relay does not take part in that; " +
-	"what can be used is a client certificate, zookeepers://HOST:PORT with --tls-cert FILE --tls-key FILE, and a root in which anybody may make nodes"
+const noLogin = "a client of ZooKeeper logs in after it has opened a session, and the proxy cannot log in for it; " +
+	"use a client certificate, zookeepers://HOST:PORT with --tls-cert FILE --tls-key FILE, and a root in which all clients may create nodes"
 
 // urls are such as zookeeper://host:port,... for all members of an ensemble, or one server.
 var urls = service.URLForm{
@@ -39,20 +39,20 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 			return is, err
 		}
 		if denied(said) {
-			return is, fmt.Errorf("%s does not say what it is, for its 4lw.commands.whitelist lacks srvr, which is there by default", addr)
+			return is, fmt.Errorf("%s does not report its state, because its 4lw.commands.whitelist lacks srvr, which is there by default", addr)
 		}
 		s, err := readStatus(said)
 		switch {
 		case err != nil:
 			return is, fmt.Errorf("%s: %w", addr, err)
 		case s.mode == standalone && len(l.Addrs) > 1:
-			return is, fmt.Errorf("%s is a server by itself, and no member of an ensemble: a run is on one of these", addr)
+			return is, fmt.Errorf("%s is a standalone server and not a member of an ensemble: name one server, or the members of one ensemble", addr)
 		case s.mode == leader && leading != "":
 			return is, fmt.Errorf("%s and %s both lead, so they are one server that is named twice, or of two ensembles", leading, addr)
 		case s.mode == leader:
 			leading = addr
 		case s.mode != standalone && s.mode != follower:
-			return is, fmt.Errorf("%s is %s: name those alone that vote", addr, s.mode)
+			return is, fmt.Errorf("%s is %s: name only members that vote", addr, s.mode)
 		}
 		is.About = strings.TrimSpace(Name + " " + s.version)
 		return is, nil
@@ -71,7 +71,7 @@ func survey(ctx context.Context, l service.Location, dial service.Dialer) (servi
 		return site, fmt.Errorf("/zookeeper/config: %w", err)
 	}
 	if voting := voters(config); len(voting) > 0 && len(voting) != len(l.Addrs) {
-		return site, fmt.Errorf("the ensemble has %d members that vote, and --servers names %d: name all, by where clients reach them (%s)",
+		return site, fmt.Errorf("the ensemble has %d members that vote, and --servers names %d: name all of them, by the addresses that clients use (%s)",
 			len(voting), len(l.Addrs), strings.Join(voting, ", "))
 	}
 	return site, nil

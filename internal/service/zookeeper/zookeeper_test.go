@@ -33,7 +33,7 @@ func TestService(t *testing.T) {
 			{URLs: "zookeeper://a", Addrs: "a:2181", Topology: "1 zookeeper"},
 			{URLs: "zookeepers://a,b:1", Addrs: "a:2181 b:1", Topology: "zookeeper quorum of 2", TLS: true},
 			{URLs: "zookeeper://u@a", Addrs: "a:2181", Topology: "1 zookeeper", User: "u"}, // Survey refuses users
-			{URLs: "zookeeper://a/x", Refused: "/x means nothing"},
+			{URLs: "zookeeper://a/x", Refused: "/x cannot be used"},
 			{URLs: "zookeeper://a,a:2181", Refused: "named twice"},
 			{URLs: "zookeeper+ring://a", Refused: "named as zookeeper://HOST:PORT"},
 			{URLs: "zookeeper://a zookeeper", Refused: "not a URL"},
@@ -221,12 +221,12 @@ func TestSurvey(t *testing.T) {
 	one, two := f.members["zookeeper-1"], f.members["zookeeper-2"]
 	var all []servicetest.Refused
 	for want, modes := range map[string][2]string{
-		"both lead":             {leader, leader},
-		"is observer":           {"observer", leader},
-		"is a server by itself": {standalone, leader},
-		"serves no clients":     {"", leader},
-		"whitelist lacks srvr":  {"denied", leader},
-		"unknown error":         {follower, leader}, // the fake answers requests with themselves
+		"both lead":              {leader, leader},
+		"is observer":            {"observer", leader},
+		"is a standalone server": {standalone, leader},
+		"serves no clients":      {"", leader},
+		"whitelist lacks srvr":   {"denied", leader},
+		"unknown error":          {follower, leader}, // the fake answers requests with themselves
 	} {
 		all = append(all, servicetest.Refused{
 			Name: want, Is: func() { one.mode, two.mode = modes[0], modes[1] }, Nodes: []string{"zookeeper-1", "zookeeper-2", "zookeeper-3"}, Want: want,

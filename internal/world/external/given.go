@@ -88,7 +88,7 @@ func (g Given) Read(all []*service.Service, getenv func(string) string) (o Optio
 // passwords says where a password is given instead of in a URL.
 func (o Options) passwords() string {
 	if o.Location.NoLogin != "" {
-		return fmt.Sprintf("none can be given for %s: %s", o.Service.Name, o.Location.NoLogin)
+		return fmt.Sprintf("lockbench supports no password for %s: %s", o.Service.Name, o.Location.NoLogin)
 	}
 	data := o.Service.Topologies[0].Parts[0].Name
 	return "set " + variable(data, "PASSWORD") + ", or " + variable(data, "PASSWORD_FILE") + " to a file that has it"
