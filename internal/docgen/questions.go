@@ -84,7 +84,7 @@ type part struct {
 
 // parts divides a family into pictures.
 func (f family) parts(cells []cell, batches []batch) (all []part) {
-	const most = 16 // columns that can be read
+	const most = 17 // columns that can be read
 	columns, _ := f.columns(cells)
 	for i, some := range evenly(columns, most) {
 		p := part{name: f.name, title: f.title, locks: some, batches: batches}
