@@ -68,11 +68,11 @@ func asleep(l *ledger, q history.Stretch, k *wanted) (findings []Finding, longes
 		if e := l.h.At(op.Return); e.Renewed {
 			lease = e.Lease
 		}
-		most := max(freeMin, time.Duration(freeShare*float64(lease)))
+		allowed := max(freeMin, time.Duration(freeShare*float64(lease)))
 		if from.pos == op.Invoke && lapsed(k.keepers[0], op.Invoke) {
-			most = lease + freeMin
+			allowed = lease + freeMin
 		}
-		long := free >= most
+		long := free >= allowed
 		if long && from.pos == op.Invoke && connects(l, s) {
 			continue
 		}

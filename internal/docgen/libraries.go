@@ -253,7 +253,7 @@ type addition struct {
 	text  string
 }
 
-// of returns the names that match a pattern of the addition.
+// of returns the locks among names to which the adapter adds this.
 func (a addition) of(names []string) (found []string) {
 	for _, name := range names {
 		if slices.ContainsFunc(a.names, func(pattern string) bool {
